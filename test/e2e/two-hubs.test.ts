@@ -24,4 +24,4 @@ async function startEmbeddedHubs(): Promise<HubParts> {
   };
 }
 
-twoHubsScenario({ kind: "embedded", testMs: 60_000, waitMs: 20_000, startMs: 30_000 }, startEmbeddedHubs);
+twoHubsScenario({ kind: "embedded", testMs: 240_000, waitMs: 60_000, startMs: 120_000 }, startEmbeddedHubs);

@@ -14,6 +14,7 @@ import { customResourceDefinition } from "../../lib/api/resource-schema.ts";
 import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { hubRecordAddress } from "../../lib/upstream/hub-record.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { unique } from "../contract/resources.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, runRefused, startController } from "./controller-process.ts";
@@ -36,7 +37,8 @@ export type HubParts = Readonly<{
 
 const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 const shop = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } };
-const web = { type: workTypes.Deployment, namespace: "shop", name: "web" } as const;
+/** Other tests may have copies on the same cluster. */
+const web = { type: workTypes.Deployment, namespace: "shop", name: unique("web") } as const;
 type HubName = "one" | "two" | "clone";
 
 /** Holds control planes that share a cluster to keeping apart: neither changes what the other has there. */
@@ -95,7 +97,7 @@ export function twoHubsScenario(
     /** The copies of web on the cluster, by their number of replicas. */
     const copies = async (): Promise<readonly Deployment[]> =>
       (await cluster.list<Deployment>({ type: workTypes.Deployment }, { labelSelector: syncedLabel })).items
-        .filter(({ metadata }) => metadata.name === "web")
+        .filter(({ metadata }) => metadata.name === web.name)
         .toSorted((a, b) => (a.spec.replicas ?? 0) - (b.spec.replicas ?? 0));
     const untilCopies = async (...replicas: readonly number[]): Promise<readonly Deployment[]> => {
       let seen: readonly Deployment[] = [];
@@ -110,7 +112,7 @@ export function twoHubsScenario(
     const idOf = async (name: HubName): Promise<unknown> => Object(await on(name).get(hubRecordAddress)).data?.id;
     const run = (name: HubName, ...args: readonly string[]) => tmc([...args, "--kubeconfig", kubeconfigOf(name)]);
 
-    /** A hub with a registration of the cluster, and a placed Deployment shop/web. */
+    /** A hub with a registration of the cluster, and a placed Deployment. */
     const furnish = async (name: HubName, replicas: number): Promise<void> => {
       const client = on(name);
       for (const each of kinds) await client.create({ type: crds }, customResourceDefinition(each));
@@ -128,7 +130,10 @@ export function twoHubsScenario(
       const hub = tenantOf(client, waitMs);
       await hub.register("shared", { location: "us-east-1" });
       await hub.place("shop", { workloadSelector: { namespaces: ["shop"] } });
-      await client.create({ type: web.type, namespace: web.namespace }, aDeployment("shop", "web", { replicas }));
+      await client.create(
+        { type: web.type, namespace: web.namespace },
+        aDeployment(web.namespace, web.name, { replicas }),
+      );
     };
 
     beforeAll(async () => {
@@ -141,6 +146,10 @@ export function twoHubsScenario(
     }, startMs);
     afterAll(async () => {
       await Promise.all(controllers.map((each) => each.kill()));
+      const left = cluster === undefined ? [] : await copies();
+      for (const { metadata } of left) {
+        await cluster.delete({ type: workTypes.Namespace, name: metadata.namespace ?? "" });
+      }
       await Promise.all(clients.map((each) => each.close()));
       await parts?.stop();
       await rm(folder, { recursive: true, force: true });
