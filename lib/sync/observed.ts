@@ -167,13 +167,13 @@ export async function observeWorkload(
   if (address === undefined || type === undefined) return undefined;
   const { logicalCluster } = key;
   const { namespace } = address;
-  const [workload, record, listed, registrations, namespaceLabels] = await allSettledOrThrow([
-    workloads.read(key, signal),
-    workloads.readRecord({ logicalCluster, namespace, name: recordName(address) }, signal),
+  const [known, listed, registrations, namespaceLabels] = await allSettledOrThrow([
+    readWorkloadAndRecord(workloads, { key, address, type }, signal),
     hub.list<WorkloadPlacement & KubeObject>("WorkloadPlacement", logicalCluster, signal),
     hub.list<ClusterRegistration & KubeObject>("ClusterRegistration", logicalCluster, signal),
     workloads.namespaceLabels(logicalCluster, namespace, signal),
   ]);
+  const { workload, record } = known;
   if (workload === undefined && record === undefined) return undefined;
   const targetClusters = new Map(registrations.map((each) => [each.metadata.name ?? "", targetClusterOf(each)]));
   // The placement of an earlier workload of the same name has no say about this one.
@@ -225,6 +225,32 @@ export async function observeWorkload(
   });
   const syncBlocker = selectorBlocker ?? controls.syncBlocker;
   return { ...base, controls: { ...controls, syncBlocker }, intent, retainedClaims: retainedVolumes.claims };
+}
+
+/**
+ * Reads a workload and its sync record. After a restore of the server neither may exist, and the cache may still have one of
+ * them, because each type is listed by itself. One without the other is therefore confirmed where something follows from it.
+ */
+async function readWorkloadAndRecord(
+  workloads: WorkloadHub,
+  { key, address, type }: Pick<Observed, "key" | "address" | "type">,
+  signal: AbortSignal,
+): Promise<Pick<Observed, "workload" | "record">> {
+  const recordAddress = {
+    logicalCluster: key.logicalCluster,
+    namespace: address.namespace,
+    name: recordName(address),
+  };
+  const [workload, record] = await allSettledOrThrow([
+    workloads.read(key, signal),
+    workloads.readRecord(recordAddress, signal),
+  ]);
+  // Without our finalizer, absence counts as deletion. Without the record, nobody has deleted the workload.
+  const isDeletedByAbsence = workload === undefined && record !== undefined && !type.isOffered;
+  if (isDeletedByAbsence) return { workload, record: await workloads.readRecordUncached(recordAddress, signal) };
+  // A record that was lost is created again, but not for a workload that does not exist.
+  const isRecordLost = record === undefined && workload?.metadata.finalizers?.includes(syncFinalizer) === true;
+  return { workload: isRecordLost ? await workloads.readUncached(key, signal) : workload, record };
 }
 
 /** Adds the recorded placement to the listed ones if the server still has it: a list may lack it for a moment. */

@@ -21,6 +21,8 @@ export type RecordAddress = Readonly<{ logicalCluster: string; namespace: string
 export interface WorkloadHub {
   /** The workload, or undefined when the server (not only the cache) reports that it does not exist. */
   read(key: WorkloadKey, signal: AbortSignal): Promise<Workload | undefined>;
+  /** The workload as the server has it, never cached. */
+  readUncached(key: WorkloadKey, signal: AbortSignal): Promise<Workload | undefined>;
   /** All workloads of a type in a logical cluster. */
   list(logicalCluster: string, type: ResourceType, signal: AbortSignal): Promise<readonly Workload[]>;
   /** The workload types that TMC syncs. */
@@ -36,6 +38,8 @@ export interface WorkloadHub {
   ): Promise<Workload>;
 
   readRecord(address: RecordAddress, signal: AbortSignal): Promise<WorkloadSync | undefined>;
+  /** The record as the server has it, never cached. */
+  readRecordUncached(address: RecordAddress, signal: AbortSignal): Promise<WorkloadSync | undefined>;
   /** All sync records of a logical cluster. */
   listRecords(logicalCluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
   /** All sync records of a logical cluster, read after all writes up to now instead of from a list that a batch shares. */

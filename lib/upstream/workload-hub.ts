@@ -84,6 +84,7 @@ export function createWorkloadHub(
       // Only the metadata of dependencies is cached.
       return isClaimed(address) ? access.readUncached(address, signal) : access.read(address, signal);
     },
+    readUncached: (key, signal) => access.readUncached(addressOfWorkload(key), signal),
     list: (logicalCluster, type, signal) => access.list(type, logicalCluster, signal),
     writeStatus: async (key, seen, status, signal) => {
       const address = addressOfWorkload(key);
@@ -103,6 +104,8 @@ export function createWorkloadHub(
     // The server validates sync records against the kind's schema.
     readRecord: async (record, signal) =>
       (await access.readRecord(addressOfRecord(record), signal)) as WorkloadSync | undefined,
+    readRecordUncached: async (record, signal) =>
+      (await access.readUncached(addressOfRecord(record), signal)) as WorkloadSync | undefined,
     listRecordsUncached: async (logicalCluster, signal) => {
       access.invalidate?.(recordResource.type, logicalCluster);
       return (await access.list(recordResource.type, logicalCluster, signal)) as readonly WorkloadSync[];

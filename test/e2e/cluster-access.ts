@@ -38,11 +38,58 @@ const deployment = {
   },
 };
 
+/** Somebody else's object, which the account may write by its role. */
+const theirs = (apiVersion: string, kind: string) => ({ apiVersion, kind, metadata: { name: "theirs" } });
+
 export type ClusterAccessSettings = SuiteSettings &
   Readonly<{
     /** Whether the cluster enforces admission policies. */
     hasPolicies: boolean;
   }>;
+
+const rulesReviews: ResourceType = { group: "authorization.k8s.io", version: "v1", plural: "selfsubjectrulesreviews" };
+
+/** What a server says that a user may do. */
+type Rules = Readonly<{
+  incomplete: boolean;
+  resourceRules: readonly Readonly<{
+    verbs: readonly string[];
+    apiGroups: readonly string[];
+    resources: readonly string[];
+    resourceNames?: readonly string[];
+  }>[];
+}>;
+
+const write = "create delete get list patch update watch";
+/** The verbs by type, with what Kubernetes allows to every authenticated user. */
+const allowedByRole: Readonly<Record<string, string>> = {
+  configmaps: write,
+  "deployments.apps": write,
+  namespaces: "create delete get",
+  nodes: "list",
+  persistentvolumeclaims: write,
+  pods: "list",
+  secrets: write,
+  "selfsubjectaccessreviews.authorization.k8s.io": "create",
+  "selfsubjectreviews.authentication.k8s.io": "create",
+  "selfsubjectrulesreviews.authorization.k8s.io": "create",
+  serviceaccounts: write,
+  "storageclasses.storage.k8s.io": "list",
+};
+
+/** The verbs by type; a rule for single names has the names after its type. */
+function describeRules({ resourceRules }: Rules): Readonly<Record<string, string>> {
+  const verbsOf = new Map<string, Set<string>>();
+  for (const { apiGroups, resources, verbs, resourceNames = [] } of resourceRules) {
+    for (const group of apiGroups) {
+      for (const resource of resources) {
+        const id = [`${resource}${group === "" ? "" : `.${group}`}`, ...resourceNames].join(" ");
+        verbsOf.set(id, new Set([...(verbsOf.get(id) ?? []), ...verbs]));
+      }
+    }
+  }
+  return Object.fromEntries([...verbsOf].map(([id, verbs]) => [id, [...verbs].toSorted().join(" ")]));
+}
 
 /** Holds `tmc cluster join` to its promises: sync works with the access that it creates, and everything else is denied. */
 export function clusterAccessScenario(
@@ -94,6 +141,9 @@ export function clusterAccessScenario(
       const env = { KUBECONFIG: await write("admin", parts.kcp, "/clusters/root") };
       await write("us-east", parts.clusters["us-east"]);
       cluster = open({ ...parts.clusters["us-east"].endpoint, token: async () => parts.clusters["us-east"].token });
+      await cluster.create({ type: core("secrets"), namespace: "kube-system" }, theirs("v1", "Secret"));
+      const other = { ...deployment, ...theirs("apps/v1", "Deployment") };
+      await cluster.create({ type: deployments, namespace: "default" }, other);
       for (const args of [
         ["bootstrap", "--kubeconfig-dir", folder, "--timeout", "90s"],
         ["bind", "--workspace", workspace, "--create"],
@@ -158,6 +208,17 @@ export function clusterAccessScenario(
       await untilCopies(configMaps, 0);
     });
 
+    it("the role allows this and nothing else, in every namespace", async () => {
+      const review = {
+        apiVersion: "authorization.k8s.io/v1",
+        kind: "SelfSubjectRulesReview",
+        spec: { namespace: "kube-system" },
+      };
+      const { status } = await asTmc.create<KubeObject & { status: Rules }>({ type: rulesReviews }, review);
+      expect(status.incomplete).toBe(false);
+      expect(describeRules(status)).toEqual(allowedByRole);
+    });
+
     const denied: Readonly<Record<string, (as: KubeClient) => Promise<unknown>>> = {
       "a write to a type that was not chosen": (as) =>
         as.create(
@@ -194,6 +255,13 @@ export function clusterAccessScenario(
         as.create(
           { type: core("namespaces") },
           { apiVersion: "v1", kind: "Namespace", metadata: { name: "other", labels: { [syncedLabel]: "x" } } },
+        ),
+      "the deletion of a Secret of another owner": (as) =>
+        as.delete({ type: core("secrets"), namespace: "kube-system", name: "theirs" }),
+      "a change of a Deployment of another owner": (as) =>
+        as.patch(
+          { type: deployments, namespace: "default", name: "theirs" },
+          { type: "merge", body: { spec: { replicas: 0 } } },
         ),
       "the deletion of a namespace of another owner": (as) => as.delete({ type: core("namespaces"), name: "default" }),
       "the deletion of its own namespace": (as) => as.delete({ type: core("namespaces"), name: "tmc-system" }),

@@ -2,12 +2,12 @@ import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { EmbeddedServer } from "@tmc/embedded/server/embedded-server.ts";
 import type { Faults } from "@tmc/embedded/server/faults.ts";
-import type { ClusterPart, Part, Parts } from "./environment.ts";
+import { type Backup, bumpedRevisions, type ClusterPart, type Part, type RestorableParts } from "./environment.ts";
 
 type Embedded = Pick<EmbeddedServer, "url" | "ca" | "faults"> & Readonly<{ adminToken: string }>;
 
 /** Parts whose kcp can be made to answer what is not so. */
-export type EmbeddedParts = Parts & Readonly<{ kcpFaults: Faults }>;
+export type EmbeddedParts = RestorableParts & Readonly<{ kcpFaults: Faults }>;
 
 /** Starts a kcp and clusters in this process; over the wire they behave like separate processes. */
 export async function startEmbeddedParts(): Promise<EmbeddedParts> {
@@ -16,7 +16,14 @@ export async function startEmbeddedParts(): Promise<EmbeddedParts> {
     startEmbeddedCluster({ name: "us-east" }),
     startEmbeddedCluster({ name: "us-west" }),
   ]);
+  const restorable = (bumpRevision: number) => ({
+    kcp: backupOf(kcp, bumpRevision),
+    "us-east": backupOf(east, bumpRevision),
+    "us-west": backupOf(west, bumpRevision),
+  });
   return {
+    backups: restorable(0),
+    snapshots: restorable(bumpedRevisions),
     kcp: partOf(kcp),
     kcpFaults: kcp.faults,
     clusters: { "us-east": clusterPart(east), "us-west": clusterPart(west) },
@@ -31,6 +38,19 @@ function clusterPart(cluster: EmbeddedCluster): ClusterPart {
     ...partOf(cluster),
     loseStore: async () => cluster.makeBroken(),
     regainStore: async () => cluster.recover(),
+  };
+}
+
+function backupOf(server: Pick<EmbeddedServer, "snapshot" | "restore">, bumpRevision: number): Backup {
+  let taken: ReturnType<EmbeddedServer["snapshot"]> | undefined;
+  return {
+    take: async () => {
+      taken = server.snapshot();
+    },
+    restore: async () => {
+      if (taken === undefined) throw new Error("no backup was taken");
+      server.restore(taken, { bumpRevision });
+    },
   };
 }
 

@@ -43,6 +43,26 @@ export type Parts = Readonly<{
   stop(): Promise<void>;
 }>;
 
+/** A backup of the data of a server. */
+export type Backup = Readonly<{
+  take(): Promise<void>;
+  /** Puts the data back, as a person restores a server from a backup. */
+  restore(): Promise<void>;
+}>;
+type Backups = Readonly<Record<"kcp" | ClusterName, Backup>>;
+
+/** Parts that can be restored. */
+export type RestorableParts = Parts &
+  Readonly<{
+    /** Copies of the data: revisions go back with a restore. */
+    backups: Backups;
+    /** Snapshots that are restored with bumped revisions, as the documentation of etcd says. */
+    snapshots: Backups;
+  }>;
+
+/** What is added to the revision of a snapshot: more than was ever written since, as the documentation of etcd recommends. */
+export const bumpedRevisions = 1_000_000_000;
+
 /** A kcp with a tenant and some clusters, with kubeconfigs for all of them. */
 export type Environment = Readonly<{
   parts: Parts;

@@ -1,24 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { callApi } from "../real/api-call.ts";
 import type { StaticUser } from "../real/api-server-flags.ts";
 import { ensureBuilt } from "../real/build.ts";
 import { type RealCluster, startCluster } from "../real/cluster.ts";
+import { type Etcd, restoreSnapshot, saveSnapshot } from "../real/etcd.ts";
 import { type RealKcp, startKcp } from "../real/kcp.ts";
 import { eventually } from "../support/eventually.ts";
-import type { ClusterName, ClusterPart, Parts } from "./environment.ts";
-
-/** A copy of the etcd data of a server; the server is stopped meanwhile, and starts again. */
-export type Backup = Readonly<{
-  take(): Promise<void>;
-  /** Puts the copy back, as a person restores a server from a backup. */
-  restore(): Promise<void>;
-}>;
-
-/** Parts that can be restored from a backup. */
-export type RealParts = Parts & Readonly<{ backups: Readonly<Record<"kcp" | ClusterName, Backup>> }>;
+import { type Backup, bumpedRevisions, type ClusterPart, type RestorableParts } from "./environment.ts";
 
 /**
  * Starts a kcp and clusters of their own, for they will be killed. Without workloads the clusters only store what they are
@@ -26,7 +17,7 @@ export type RealParts = Parts & Readonly<{ backups: Readonly<Record<"kcp" | Clus
  */
 export async function startRealParts({
   workloads = false,
-}: Readonly<{ workloads?: boolean }> = {}): Promise<RealParts> {
+}: Readonly<{ workloads?: boolean }> = {}): Promise<RestorableParts> {
   const binaries = await ensureBuilt();
   const dataDir = await mkdtemp(join(tmpdir(), "tmc-e2e-kcp-"));
   // The administrator that kcp makes has a new token after each start; this one keeps his.
@@ -57,11 +48,22 @@ export async function startRealParts({
       await kcp.stop({ keepLogs: false });
       kcp = await startKcp({ ...kcpOptions, port });
     };
+    const servers = {
+      kcp: { etcd: () => kcp.etcd, stop: kill, start: revive },
+      "us-east": restartable(east),
+      "us-west": restartable(west),
+    };
+    const snapshot = (server: Restartable): Backup => snapshotOf(server, binaries.kubeall);
     return {
       backups: {
-        kcp: backupOf(dataDir, { stop: kill, start: revive }),
-        "us-east": clusterBackup(east),
-        "us-west": clusterBackup(west),
+        kcp: copyOf(servers.kcp),
+        "us-east": copyOf(servers["us-east"]),
+        "us-west": copyOf(servers["us-west"]),
+      },
+      snapshots: {
+        kcp: snapshot(servers.kcp),
+        "us-east": snapshot(servers["us-east"]),
+        "us-west": snapshot(servers["us-west"]),
       },
       kcp: {
         endpoint: { server: kcp.url, ca: kcp.ca, token: async () => operator.token },
@@ -97,28 +99,46 @@ function clusterPart(cluster: RealCluster): ClusterPart {
   };
 }
 
-function backupOf(folder: string, server: Readonly<{ stop: () => Promise<void>; start: () => Promise<void> }>): Backup {
-  const copy = `${folder}.backup`;
+/** A server that can be stopped and started with other data. */
+type Restartable = Readonly<{ etcd: () => Etcd; stop: () => Promise<void>; start: () => Promise<void> }>;
+
+/** A copy of the files of etcd; the server is stopped meanwhile, and starts again. */
+function copyOf({ etcd, stop, start }: Restartable): Backup {
+  const { dataDir } = etcd();
+  const [member, copy] = [join(dataDir, "member"), `${dataDir}.backup`];
   const whileStopped = async (work: () => Promise<void>): Promise<void> => {
-    await server.stop();
+    await stop();
     await work();
-    await server.start();
+    await start();
   };
   return {
-    take: () => whileStopped(() => cp(folder, copy, { recursive: true })),
+    take: () => whileStopped(() => cp(member, copy, { recursive: true })),
     restore: () =>
       whileStopped(async () => {
-        await rm(folder, { recursive: true });
-        await cp(copy, folder, { recursive: true });
-        await rm(copy, { recursive: true });
+        await rm(member, { recursive: true });
+        await rename(copy, member);
       }),
   };
 }
 
+/** A snapshot that is taken while the server runs, as its operator does. */
+function snapshotOf({ etcd, stop, start }: Restartable, kubeall: string): Backup {
+  const file = `${etcd().dataDir}.snapshot`;
+  return {
+    take: () => saveSnapshot(kubeall, etcd(), file),
+    restore: async () => {
+      await stop();
+      await restoreSnapshot(kubeall, etcd(), { file, bumpRevision: bumpedRevisions });
+      await start();
+    },
+  };
+}
+
 /** Everything of a cluster is restarted, as its documentation asks for: its own controllers trust their watches too. */
-function clusterBackup(cluster: RealCluster): Backup {
-  const { group, url, ca, adminToken } = cluster;
-  return backupOf(join(group.folder.path, "etcd"), {
+function restartable(cluster: RealCluster): Restartable {
+  const { group, url, ca, adminToken, etcd } = cluster;
+  return {
+    etcd: () => etcd,
     stop: () =>
       killAll(
         cluster,
@@ -134,7 +154,7 @@ function clusterBackup(cluster: RealCluster): Backup {
       }, 60_000);
       for (const { name, ended } of group.processes) if (ended() !== undefined) group.restart(name);
     },
-  });
+  };
 }
 
 async function killAll({ group }: RealKcp | RealCluster, names: readonly string[]): Promise<void> {

@@ -11,6 +11,7 @@ import {
 import { type ApiAccess, callApi } from "./api-call.ts";
 import { type StaticUser, writeSharedFlags } from "./api-server-flags.ts";
 import { type Binaries, ensureBuilt } from "./build.ts";
+import { type Etcd, restoreSnapshot } from "./etcd.ts";
 import { formatKubeconfig } from "./kubeconfig.ts";
 import { type ServerGroup, type StopOptions, startGroup } from "./server-group.ts";
 
@@ -31,6 +32,8 @@ export type RealClusterOptions = Readonly<{
   users?: readonly StaticUser[];
   /** Write every request to a file. @default false */
   auditLog?: boolean;
+  /** A snapshot of the etcd of another cluster: this cluster starts as a restored copy of it. @default nothing */
+  snapshot?: string;
   /** More flags for kube-apiserver. */
   flags?: readonly string[];
   /** Ends a start that is no longer wanted. */
@@ -50,6 +53,7 @@ export interface RealCluster {
   /** For the admin, by certificate; its context has the cluster's name. */
   readonly kubeconfig: string;
   readonly auditLog: string | undefined;
+  readonly etcd: Etcd;
   readonly group: ServerGroup;
   /** A client certificate for whomever a test needs. */
   readonly issueClient: CertificateAuthority["issueClient"];
@@ -64,7 +68,17 @@ export async function startCluster(options: RealClusterOptions): Promise<RealClu
     const folder = group.folder.path;
     const [port, etcdPort, peerPort] = ports;
     const url = `https://127.0.0.1:${port}`;
-    startEtcd(group, kubeall, { client: `http://127.0.0.1:${etcdPort}`, peer: `http://127.0.0.1:${peerPort}` });
+    const etcd: Etcd = {
+      name: "one",
+      clientUrl: `http://127.0.0.1:${etcdPort}`,
+      peerUrl: `http://127.0.0.1:${peerPort}`,
+      dataDir: join(folder, "etcd"),
+    };
+    if (options.snapshot !== undefined) {
+      await mkdir(etcd.dataDir);
+      await restoreSnapshot(kubeall, etcd, { file: options.snapshot });
+    }
+    startEtcd(group, kubeall, etcd);
 
     const authority = createCertificateAuthority({ name: `${name}-ca` });
     const adminIdentity = authority.issueClient({ name: "admin", groups: [adminGroup] });
@@ -119,6 +133,7 @@ export async function startCluster(options: RealClusterOptions): Promise<RealClu
       adminIdentity,
       kubeconfig,
       auditLog,
+      etcd,
       group,
       issueClient: authority.issueClient,
       stop: (stopOptions) => group.stop(stopOptions),
@@ -126,20 +141,20 @@ export async function startCluster(options: RealClusterOptions): Promise<RealClu
   });
 }
 
-function startEtcd(group: ServerGroup, kubeall: string, url: Readonly<{ client: string; peer: string }>): void {
+function startEtcd(group: ServerGroup, kubeall: string, { name, clientUrl, peerUrl, dataDir }: Etcd): void {
   group.start(0, {
     name: "etcd",
     command: kubeall,
     cwd: group.folder.path,
     args: [
       "etcd",
-      "--name=one",
-      "--data-dir=etcd",
-      `--listen-client-urls=${url.client}`,
-      `--advertise-client-urls=${url.client}`,
-      `--listen-peer-urls=${url.peer}`,
-      `--initial-advertise-peer-urls=${url.peer}`,
-      `--initial-cluster=one=${url.peer}`,
+      `--name=${name}`,
+      `--data-dir=${dataDir}`,
+      `--listen-client-urls=${clientUrl}`,
+      `--advertise-client-urls=${clientUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=${name}=${peerUrl}`,
       "--unsafe-no-fsync", // the data does not outlive the process
       "--log-level=error",
       "--max-request-bytes=8388608",

@@ -51,7 +51,7 @@ export const kcpComponent: Component = {
   links: [],
 };
 
-/** etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok in one binary. */
+/** etcd, etcdutl, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok in one binary. */
 export const kubeallComponent: Component = {
   name: "kubeall",
   folder: join(tools, "kubernetes"),

@@ -6,6 +6,7 @@ import { callApi } from "./api-call.ts";
 import { type StaticUser, writeSharedFlags } from "./api-server-flags.ts";
 import { type Binaries, ensureBuilt } from "./build.ts";
 import { withLock } from "./build-lock.ts";
+import type { Etcd } from "./etcd.ts";
 import { formatKubeconfig } from "./kubeconfig.ts";
 import { type ServerGroup, type StopOptions, startGroup } from "./server-group.ts";
 
@@ -47,6 +48,8 @@ export interface RealKcp {
   /** For the admin, with contexts `root` (current) and `base`. */
   readonly kubeconfig: string;
   readonly dataDir: string;
+  /** The one that runs within kcp. */
+  readonly etcd: Etcd;
   /** The file of audit events, one JSON object a line, when asked for. */
   readonly auditLog: string | undefined;
   readonly group: ServerGroup;
@@ -97,7 +100,8 @@ export async function startKcp(options: RealKcpOptions = {}): Promise<RealKcp> {
       return status === 200 ? undefined : `/readyz answers ${status}: ${body.slice(0, 300)}`;
     }, readyTimeoutMs);
     if (access === undefined) throw new Error("ready without a kubeconfig");
-    return createRealKcp(group, { ...access, port, dataDir, auditLog });
+    const etcd = embeddedEtcd(dataDir, { etcdPort, peerPort });
+    return createRealKcp(group, { ...access, port, dataDir, auditLog, etcd });
   });
 }
 
@@ -105,9 +109,9 @@ type KcpAccess = Readonly<{ url: string; ca: string; token: string; shardAdminTo
 
 function createRealKcp(
   group: ServerGroup,
-  access: KcpAccess & Readonly<{ port: number; dataDir: string; auditLog: string | undefined }>,
+  access: KcpAccess & Readonly<{ port: number; dataDir: string; auditLog: string | undefined; etcd: Etcd }>,
 ): RealKcp {
-  const { url, ca, token, shardAdminToken, port, dataDir, auditLog } = access;
+  const { url, ca, token, shardAdminToken, port, dataDir, auditLog, etcd } = access;
   return {
     url,
     port,
@@ -115,6 +119,7 @@ function createRealKcp(
     adminToken: token,
     shardAdminToken,
     dataDir,
+    etcd,
     auditLog,
     group,
     kubeconfig: formatKubeconfig(ca, { token }, { root: `${url}/clusters/root`, base: url }),
@@ -124,6 +129,22 @@ function createRealKcp(
     },
     createWorkspace: (path) => createWorkspace(group, access, path),
     stop: (options) => group.stop(options),
+  };
+}
+
+/** As kcp configures it: the default name of a member, and certificates that it writes at its first start. */
+function embeddedEtcd(
+  rootDirectory: string,
+  { etcdPort, peerPort }: Readonly<{ etcdPort: number | undefined; peerPort: number | undefined }>,
+): Etcd {
+  const dataDir = join(rootDirectory, "etcd-server");
+  const secret = (path: string): string => join(dataDir, "secrets", path);
+  return {
+    name: "default",
+    clientUrl: `https://localhost:${etcdPort}`,
+    peerUrl: `https://localhost:${peerPort}`,
+    dataDir,
+    tls: { ca: secret("ca/cert.pem"), certificate: secret("client/cert.pem"), key: secret("client/key.pem") },
   };
 }
 

@@ -124,6 +124,44 @@ export const restoreRules: readonly Rule[] = [
     },
   },
   {
+    incident: "a restore of kcp deletes the copies of ConfigMaps that were created after the backup",
+    rule: "a workload without our finalizer is deleted only if the server still has its sync record",
+    removals: [
+      {
+        file: "lib/sync/observed.ts",
+        text: "if (isDeletedByAbsence) return { workload, record: await workloads.readRecordUncached(recordAddress, signal) };",
+        without: "if (isDeletedByAbsence) return { workload, record };",
+      },
+    ],
+    test: {
+      file: controller,
+      titles: [
+        "a kcp that was restored from a backup, %s, with ConfigMaps as workloads",
+        "a ConfigMap that it does not know keeps its copies if the sync records are listed %s",
+      ],
+      rows: ["with bumped revisions", "last"],
+    },
+  },
+  {
+    incident: "a restored kcp gets a sync record without a workload, which holds its copies for ever",
+    rule: "a lost sync record is created again only if the server has the workload",
+    removals: [
+      {
+        file: "lib/sync/observed.ts",
+        text: "isRecordLost ? await workloads.readUncached(key, signal) : workload, record",
+        without: "isRecordLost ? workload : workload, record",
+      },
+    ],
+    test: {
+      file: controller,
+      titles: [
+        "a kcp that was restored from a backup, %s",
+        "a Deployment that it does not know keeps its copies and gets no record if %s are listed last",
+      ],
+      rows: ["with bumped revisions", "deployments"],
+    },
+  },
+  {
     incident: "SQS drops a change after a restore, because its version was used before",
     rule: "a message carries no version that was used before a restore",
     removals: [

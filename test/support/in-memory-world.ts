@@ -310,6 +310,7 @@ export class InMemoryWorld {
     return {
       types: allWorkloadTypes(),
       read: async (key) => this.workloads.get(key.name),
+      readUncached: async (key) => this.workloads.get(key.name),
       list: async (_cluster, type) => {
         const kind = allWorkloadTypes().find((each) => each.type.plural === type.plural)?.kind;
         const all = [...this.workloads.values(), ...this.references.values()];
@@ -320,6 +321,7 @@ export class InMemoryWorld {
       writeFinalizers: async (key, read, finalizers) =>
         change(key, read, { metadata: { finalizers: [...finalizers] } }),
       readRecord: async (at) => this.records.get(id(at)),
+      readRecordUncached: async (at) => this.records.get(id(at)),
       listRecords: async () => this.recordsOfBatch ?? [...this.records.values()],
       listRecordsUncached: async () => [...this.records.values()],
       createRecord: async (at, record) => {
