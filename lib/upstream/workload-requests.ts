@@ -5,10 +5,12 @@ import { listByPages } from "@tmc/kube/informer/paged-list.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { diffMergePatch, type MergePatch } from "@tmc/kube/merge-patch.ts";
 import { formatTarget } from "@tmc/kube/paths.ts";
+import { permissionClaims } from "../api/api-export.ts";
 import { group } from "../api/group.ts";
 import { referenceTypes, typeId } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { parseWorkloadKey, type WorkloadKey } from "../model/key.ts";
+import { ClaimNotAccepted } from "../model/tenant-errors.ts";
 import { lastWrittenHashAnnotation, recordHash } from "../sync/ownership/record.ts";
 import type { RecordAddress, ReferenceAddress } from "../sync/workload-hub.ts";
 import { asUpstreamError, undefinedIfGone } from "./hub-requests.ts";
@@ -37,7 +39,7 @@ export interface WorkloadRequests {
   create(address: CachedAddress, object: object, signal: AbortSignal): Promise<KubeObject>;
   /** Deletes the object that was read (`seen`). Fails with "conflict" if it has changed. */
   remove(address: CachedAddress, seen: KubeObject, signal: AbortSignal): Promise<void>;
-  /** Lists a type in a logical cluster. A type that is not served has no objects, unless it is one of ours: then this fails. */
+  /** Lists a type in a logical cluster. A type that is not served or not bound has no objects, unless it is one of ours: then this fails. */
   list(
     type: ResourceType,
     logicalCluster: string,
@@ -108,12 +110,19 @@ export function createWorkloadRequests(
         const tenant = clientOf(client, logicalCluster);
         return (await listByPages(metadata ? tenant.metadata : tenant, { transform }, { type })).items;
       } catch (error) {
-        // A tenant that does not serve the type has no objects of it.
-        if (type.group !== group && error instanceof ApiError && error.status === 404) return [];
+        // A tenant that does not serve the type, or whose binding does not offer it to TMC, has no objects of it for TMC.
+        const isNotServed = error instanceof ApiError && error.status === 404;
+        const isNotBound = error instanceof ClaimNotAccepted && !isClaimable(type);
+        if (type.group !== group && (isNotServed || isNotBound)) return [];
         throw asUpstreamError(error);
       }
     },
   };
+}
+
+/** Whether the export claims a type: a tenant that does not accept the claim may have objects of it. */
+function isClaimable({ group, plural }: ResourceType): boolean {
+  return permissionClaims.some((claim) => claim.group === group && claim.resource === plural);
 }
 
 /** The address of the workload of a key. */

@@ -197,4 +197,22 @@ export const deploymentRules: readonly Rule[] = [
       ],
     },
   },
+  {
+    incident:
+      "a placement gets no status in functions, because the binding of its tenant does not offer some workload type",
+    rule: "a type that the binding does not offer has no objects",
+    removals: [
+      {
+        file: "lib/upstream/workload-requests.ts",
+        text: "const isNotBound = error instanceof ClaimNotAccepted && !isClaimable(type);",
+        without: "const isNotBound = false;",
+      },
+    ],
+    test: {
+      file: "test/lib/upstream/fresh-workload-hub.test.ts",
+      titles: [
+        "a type that the binding of a tenant does not offer has no objects, but a claim that is not accepted is an error",
+      ],
+    },
+  },
 ];

@@ -1,7 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { afterEach, expect, test } from "vitest";
 import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
+import { ClaimNotAccepted } from "../../../lib/model/tenant-errors.ts";
 import { createFreshWorkloadHub } from "../../../lib/upstream/fresh-workload-hub.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
 
@@ -36,4 +38,27 @@ test("of two processes that write their sync records and then list uncached, the
   await leave("two");
   const seen = await hubs.two.listRecordsUncached(cluster, forEver);
   expect(seen.map(({ spec }) => spec.clusters ?? [])).toEqual([[], []]);
+});
+
+test("a type that the binding of a tenant does not offer has no objects, but a claim that is not accepted is an error", async () => {
+  tenants = await startTenants();
+  const [cluster = ""] = tenants.clusters;
+  const rejecting = (client: KubeClient): KubeClient => ({
+    ...client,
+    at: (path) => rejecting(client.at(path)),
+    list: async ({ type }) => {
+      throw new ClaimNotAccepted(cluster, type.plural);
+    },
+  });
+  const open = rejecting(tenants.client);
+  const client: KubeClient = { ...open, metadata: open, at: (path) => ({ ...open.at(path), metadata: open }) };
+  const hub = createFreshWorkloadHub({ client, types: allWorkloadTypes(), clock: systemClock });
+  const typeOf = (plural: string) => {
+    const found = allWorkloadTypes().find(({ type }) => type.plural === plural);
+    if (found === undefined) throw new Error(`no ${plural}`);
+    return found.type;
+  };
+  expect(await hub.list(cluster, typeOf("statefulsets"), forEver)).toEqual([]);
+  await expect(hub.list(cluster, typeOf("configmaps"), forEver)).rejects.toThrow("permission claim on configmaps");
+  await expect(hub.listRecords(cluster, forEver)).rejects.toThrow("workloadsyncs");
 });

@@ -60,9 +60,13 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
     dice: aws.dice.fork("queues"),
     weather: () => weather.queue,
     onSend: (queue, body) => {
-      world.log(`sent to ${queue}: ${body}`);
-      if (queue !== "work.fifo" && queue !== "delay") return true;
+      // The body of a change has a version, and servers go on counting from run to run.
+      if (queue !== "work.fifo" && queue !== "delay") {
+        world.log(`sent to ${queue}`);
+        return true;
+      }
       const item = parseBody(body);
+      world.log(`sent to ${queue}: ${item.key.logicalCluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
       monitor.sent([item], causes.getStore());
       return sabotage?.keys === undefined || sabotage.keys([item], servers.tenants).length > 0;
     },
