@@ -89,7 +89,11 @@ export function createUpsyncOrigins({ hub, workloads, source }: UpsyncTools): Up
       if (!isReady(registration)) return { targetCluster, copy: undefined };
       try {
         const address = { registration: key, object };
-        const state = source.cached(address) ?? (await source.readUncached(address, optIn, signal));
+        const cached = source.cached(address);
+        // The cache has only what is opted in, so it does not know whether another object exists.
+        const state = cached?.kind === "present" ? cached : await source.readUncached(address, optIn, signal);
+        // Its labels or its namespace are no longer opted in.
+        if (state.kind === "other") return undefined;
         return { targetCluster, copy: state.kind === "present" ? state.copy : undefined };
       } catch (error) {
         signal.throwIfAborted();
