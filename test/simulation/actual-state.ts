@@ -5,7 +5,9 @@ import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
+import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { hasValidSelector, selectsWorkload } from "../../lib/sync/selection.ts";
+import { isPlacedKind, isWorkloadKind } from "./desired-workloads.ts";
 import { clusterAnnotation } from "./environment.ts";
 
 /** What kcp has of a tenant at this moment. */
@@ -16,6 +18,8 @@ export type TenantState = Readonly<{
   workloads: ReadonlyMap<string, KubeObject>;
   /** By the workload that they are about. */
   records: ReadonlyMap<string, WorkloadSync>;
+  /** Namespaces that exist, also those that are being deleted. */
+  namespaces: ReadonlyMap<string, KubeObject>;
 }>;
 
 /** What is so in kcp, whatever anybody has seen of it. */
@@ -36,16 +40,16 @@ export interface ActualState {
 }
 
 type Tenant = {
+  readonly logicalCluster: string;
   readonly registrations: Map<string, ClusterRegistration>;
   readonly placements: Map<string, WorkloadPlacement>;
   readonly workloads: Map<string, KubeObject>;
   readonly records: Map<string, WorkloadSync>;
+  readonly namespaces: Map<string, KubeObject>;
   readonly physical: Map<string, string>;
   wanted: Map<string, number>;
   hasAdopted: boolean;
 };
-
-const watched: ReadonlySet<string> = new Set(["Deployment", "Service", "ConfigMap", "Secret"]);
 
 /** The id of a workload, or of something that one refers to. */
 export function idOf({ kind, metadata }: KubeObject): string {
@@ -59,10 +63,12 @@ export function createActualState(nowMs: () => number): ActualState {
     const known = tenants.get(cluster);
     if (known !== undefined) return known;
     const made: Tenant = {
+      logicalCluster: cluster,
       registrations: new Map(),
       placements: new Map(),
       workloads: new Map(),
       records: new Map(),
+      namespaces: new Map(),
       physical: new Map(),
       wanted: new Map(),
       hasAdopted: false,
@@ -100,8 +106,12 @@ export function createActualState(nowMs: () => number): ActualState {
           put(tenant.records, `${workload.kind}/${key.namespace}/${workload.name}`);
           return;
         }
+        case "Namespace":
+          put(tenant.namespaces, key.name);
+          judge(tenant);
+          return;
         default:
-          if (!watched.has(object.kind)) return;
+          if (!isWorkloadKind(object.kind)) return;
           put(tenant.workloads, idOf(object));
           if (type !== "MODIFIED" || hasSaidMore(object, previous)) judge(tenant);
       }
@@ -125,28 +135,31 @@ function hasSaidMore({ metadata }: KubeObject, previous: KubeObject | undefined)
 
 /** The placements that would govern a workload; undefined when one of them says nothing that makes sense. */
 export function candidatesFor(
-  placements: Iterable<WorkloadPlacement>,
+  { placements, namespaces }: Pick<TenantState, "placements" | "namespaces">,
   { apiVersion, kind, metadata: { labels, namespace = "" } }: KubeObject,
 ): readonly WorkloadPlacement[] | undefined {
-  const alive = [...placements].filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const namespaceLabels = namespaces.get(namespace)?.metadata.labels;
+  const alive = [...placements.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (!alive.filter(({ spec }) => spec.workloadSelector?.namespaces?.includes(namespace)).every(hasValidSelector)) {
     return undefined;
   }
   return alive.filter(
     (placement) =>
       hasValidSelector(placement) &&
-      selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels: undefined }),
+      selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels }),
   );
 }
 
-function* wantedNow({ placements, workloads }: Tenant): Generator<string> {
-  for (const [id, workload] of workloads) {
+function* wantedNow(tenant: Tenant): Generator<string> {
+  for (const [id, workload] of tenant.workloads) {
     const { kind, metadata } = workload;
-    if ((kind !== "Deployment" && kind !== "Service") || metadata.deletionTimestamp !== undefined) continue;
-    const [first, ...others] = candidatesFor(placements.values(), workload) ?? [];
+    if (!isPlacedKind(kind) || metadata.deletionTimestamp !== undefined) continue;
+    const [first, ...others] = candidatesFor(tenant, workload) ?? [];
     const { allows } = controlsOf(workload);
+    const origin = upsyncOriginOf(workload, tenant.logicalCluster)?.registration;
     for (const name of first?.status?.selectedClusters ?? []) {
-      if (!allows(name) || !others.every(({ status }) => status?.selectedClusters?.includes(name))) continue;
+      if (name === origin || !allows(name) || !others.every(({ status }) => status?.selectedClusters?.includes(name)))
+        continue;
       yield `${id} ${name}`;
       yield `Namespace/${metadata.namespace} ${name}`;
       for (const reference of referencesOf(workload)) {

@@ -1,13 +1,17 @@
 import type { StorageChange } from "@tmc/embedded/storage/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
+import { upsyncSelector } from "../../lib/downstream/upsync-projection.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type ActualState, candidatesFor, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
+import { replicatedKinds } from "./desired-workloads.ts";
 import { foreignAnnotation } from "./manual-change.ts";
-import { type Servers, workloadNamespaces } from "./servers.ts";
+import { originalsNamespace } from "./originals.ts";
+import { type Servers, tenantNamespaces } from "./servers.ts";
+import { copyViolation } from "./workload-laws.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
@@ -49,7 +53,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
   const nowMs = (): number => servers.clock.now();
   const tenantByNamespace = new Map(
     servers.tenants.flatMap((tenant) =>
-      workloadNamespaces.map((namespace) => [namespaceFor(tenant, namespace), { tenant, namespace }]),
+      tenantNamespaces.map((namespace) => [namespaceFor(tenant, namespace), { tenant, namespace }]),
     ),
   );
   /** Whose an object's place is, and what it is called in kcp. */
@@ -65,9 +69,15 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     (object.kind === "Namespace" || ownerOf(object)?.logicalCluster === tenant);
 
   const noteHealth = (physical: string, object: KubeObject, isGone: boolean): void => {
-    const place = object.kind === "Deployment" ? placeOf(object) : undefined;
-    if (place === undefined || !isOurs(object, place.tenant)) return;
-    const key = `${place.tenant} ${place.id} ${physical}`;
+    if (!replicatedKinds.has(object.kind)) return;
+    const place = placeOf(object);
+    if (place !== undefined && isOurs(object, place.tenant)) {
+      noteHealthAs(`${place.tenant} ${place.id} ${physical}`, object, isGone);
+    } else if (object.metadata.namespace === originalsNamespace) {
+      noteHealthAs(`${idOf(object)} ${physical}`, object, isGone);
+    }
+  };
+  const noteHealthAs = (key: string, object: KubeObject, isGone: boolean): void => {
     const known = health.get(key) ?? { most: 0, isHealthy: false, lastHealthyMs: Number.NEGATIVE_INFINITY };
     known.most = Math.max(known.most, readyReplicasOf(object));
     if (known.isHealthy) known.lastHealthyMs = nowMs();
@@ -83,7 +93,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
   };
   /** Whether nobody wanted a workload a moment ago, when what removes its copy was sent on its way. */
   const isJustPlaced = (tenant: string, workload: KubeObject): boolean => {
-    const candidates = candidatesFor(truth.of(tenant).placements.values(), workload) ?? [];
+    const candidates = candidatesFor(truth.of(tenant), workload) ?? [];
     const isYoung = ({ metadata }: Pick<KubeObject, "metadata">): boolean =>
       nowMs() - Date.parse(metadata.creationTimestamp ?? "") < onItsWayMs;
     return candidates.length > 0 && candidates.every(isYoung);
@@ -113,11 +123,13 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     const wanted = truth.of(tenant).workloads.get(id);
     const asksForSome = wanted !== undefined && replicasOf(wanted) > 0;
     const isWanted = asksForSome && truth.isWanted(tenant, id) && !isJustPlaced(tenant, wanted);
-    if (object.kind === "Deployment" && isHealthy(object) && isWanted) {
+    if (replicatedKinds.has(object.kind) && isHealthy(object) && isWanted) {
       const others = servers.clusters.keys().filter((name) => name !== physical);
       const isReplaced = others.some((name) => {
-        const other = health.get(`${tenant} ${id} ${name}`);
-        return other !== undefined && (other.isHealthy || nowMs() - other.lastHealthyMs <= hearingMs);
+        const others = [health.get(`${tenant} ${id} ${name}`), health.get(`${id} ${name}`)];
+        return others.some(
+          (other) => other !== undefined && (other.isHealthy || nowMs() - other.lastHealthyMs <= hearingMs),
+        );
       });
       if (!isReplaced) broken(3, `${what} was the last healthy copy and was removed for ${who}`);
     }
@@ -145,7 +157,12 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
       const mayBeTaken = onceOurs.has(uid) || (truth.hasAdopted(place.tenant) && !isStrangers);
       if (type !== "MODIFIED" || !mayBeTaken) broken(3, `${where} has no mark of ours and was written`);
     }
-    if (place !== undefined && isOurs(object, place.tenant)) onceOurs.add(uid);
+    if (place !== undefined && isOurs(object, place.tenant)) {
+      onceOurs.add(uid);
+      const change = { type, object, ...(previous !== undefined && { previous }) };
+      const violation = copyViolation({ change, state: truth.of(place.tenant), id: place.id, nowMs: nowMs() });
+      if (violation !== undefined) broken(3, `${where} ${violation}`);
+    }
     if (previous === undefined) return;
     const isGoing = type === "DELETED" || object.metadata.deletionTimestamp !== undefined;
     if (isGoing && previous.metadata.deletionTimestamp === undefined) checkRemoval(physical, previous, cause);
@@ -169,6 +186,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
       if (
         namespace !== undefined &&
         !isIdentity &&
+        !(method === "GET" && namespace === originalsNamespace) &&
         !namespacesOf(registration.logicalCluster).includes(decodeURIComponent(namespace))
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} is about another's namespace`);
@@ -176,13 +194,15 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
       const [, selector] = /[?&]labelSelector=([^&]*)/.exec(path) ?? [];
       if (
         selector !== undefined &&
+        decodeURIComponent(selector) !== upsyncSelector &&
         decodeURIComponent(selector) !== `${syncedLabel}=${markOf(registration.logicalCluster)}`
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} lists another's copies`);
       }
       if (method !== "GET" && own?.kind !== "Workload") broken(4, `${method} ${path} was sent for no workload`);
     },
-    mostReady: (tenant, id, physical) => health.get(`${tenant} ${id} ${physical}`)?.most ?? 0,
+    mostReady: (tenant, id, physical) =>
+      (health.get(`${tenant} ${id} ${physical}`)?.most ?? 0) + (health.get(`${id} ${physical}`)?.most ?? 0),
     isAbandoned: (tenant, physical) => abandoned.has(`${tenant} ${physical}`),
     registrationGone: (tenant, physical) => {
       abandoned.add(`${tenant} ${physical}`);

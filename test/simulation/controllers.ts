@@ -1,5 +1,6 @@
 import type { Injection } from "@tmc/embedded/server/faults.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
+import { changeMirror } from "./originals.ts";
 import { type SimProcess, startProcess } from "./process.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { ClusterState, Fault } from "./scenario.ts";
@@ -117,6 +118,9 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           if (injection !== undefined) inject(injection, fault.forMs);
           return;
         }
+        case "change-mirror":
+          void changeMirror(world, fault);
+          return;
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
           for (const { faults } of servers.clusters.values()) faults.cutWatches();

@@ -125,7 +125,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   const clusterWire = (key: ObjectKey, physical: string): Transport => {
     const cluster = servers.clusters.get(physical);
     if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    const wire = wireTo(withSmallDiscovery(cluster.transport()), {
+    const wire = wireTo(withSmallDiscovery(cluster.transport(), servers), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
           world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
