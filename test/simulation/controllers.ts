@@ -118,6 +118,17 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           if (injection !== undefined) inject(injection, fault.forMs);
           return;
         }
+        case "unreadable": {
+          const { tenant, resources, code, forMs } = fault;
+          const match = { user: controllerUser, logicalCluster: servers.tenants[tenant] ?? "" };
+          const matches = resources.length === 0 ? [match] : resources.map((resource) => ({ ...match, resource }));
+          const message = code === 404 ? "the server could not find the requested resource" : "no access";
+          for (const each of matches) {
+            inject(kcp.faults.inject({ match: each, effect: { kind: "status", code, message } }), forMs);
+            kcp.faults.cutWatches(each);
+          }
+          return;
+        }
         case "change-mirror":
           void changeMirror(world, fault);
           return;

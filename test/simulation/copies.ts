@@ -16,9 +16,17 @@ export const copyStorages: ReadonlyMap<WorkloadKind, string> = new Map(
   }),
 );
 
+/** The names are hashes, and asked for with every request to a cluster. */
+const downstreamNamespaces = new Map<string, string>();
+
 /** The namespace on a cluster for one of a tenant's. */
 export function namespaceFor(tenant: string, namespace: string): string {
-  return downstreamNamespace({ hub: simulatedHubId, logicalCluster: tenant, namespace });
+  const id = `${tenant}/${namespace}`;
+  const known = downstreamNamespaces.get(id);
+  if (known !== undefined) return known;
+  const made = downstreamNamespace({ hub: simulatedHubId, logicalCluster: tenant, namespace });
+  downstreamNamespaces.set(id, made);
+  return made;
 }
 
 /** The namespaces that a tenant may have on a cluster. */

@@ -182,7 +182,9 @@ export async function confirmMirrors(
     for (const [name, registration] of monitor.truth.of(tenant).registrations) {
       const held = registration.status?.upsync?.heldDeletions ?? 0;
       const isSet = registration.metadata.annotations?.[confirmUpsyncAnnotation] !== undefined;
-      if (isConfirmed ? held === 0 || !isHeld(registration) : !isSet) continue;
+      // A cluster that cannot be read keeps what it held.
+      const isPending = held > 0 && isHeld(registration) && isReadable(registration);
+      if (isConfirmed ? !isPending : !isSet) continue;
       count += 1;
       const annotations = { [confirmUpsyncAnnotation]: isConfirmed ? String(held) : null };
       await servers.users[index]?.patch(

@@ -77,6 +77,8 @@ export type Fault =
   | Readonly<{ kind: "kcp-fault"; rule: FaultRule; forMs: number }>
   | Readonly<{ kind: "kcp-partition"; requests: "hang" | "refuse"; tenant: number | undefined; forMs: number }>
   | Readonly<{ kind: "cluster-fault"; cluster: Physical; rule: FaultRule; forMs: number }>
+  /** kcp answers requests for these resources of a tenant, or for all, with a status code, and ends watches. */
+  | Readonly<{ kind: "unreadable"; tenant: number; resources: readonly string[]; code: number; forMs: number }>
   /** A user of a workspace changes or deletes a mirrored object. */
   | Readonly<{ kind: "change-mirror"; tenant: number; name: string; of: WorkloadKind; do: "change" | "delete" }>
   | Readonly<{ kind: "cut-watches" }>

@@ -13,6 +13,7 @@ import { createSeeded } from "./seeded.ts";
 import { physicalNames, type Servers, startMs } from "./servers.ts";
 import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
 import { createUser } from "./user.ts";
+import { checkFailback } from "./workload-laws.ts";
 
 export type SimulateOptions = Readonly<{
   servers: Servers;
@@ -140,6 +141,7 @@ export async function runScenario(
   const causesLag = world.settings.heartbeatWriteSeconds * 1000 > settlingMs;
   const outcome = outcomeOf(settled, { causesLag });
   checkClaims(world, settled);
+  checkFailback(world);
   if (!isHurried) checkDecisions(world, settled, world.seeded.fork("shuffle"));
   if (!scenario.isCrowded) checkMirrors(world);
   // What is held goes once a user says so; only then is the result that of the fault-free run.

@@ -1,8 +1,10 @@
 import type { StorageChange } from "@tmc/embedded/storage/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { findCondition } from "../../lib/model/condition.ts";
 import { scales } from "../../lib/sync/desired/autoscaler.ts";
 import { claimsOf } from "../../lib/sync/eviction/volumes.ts";
 import type { TenantState } from "./actual-state.ts";
+import type { SimulationEnvironment } from "./environment.ts";
 
 /** The placement and the workload of the feature `more-types` that must stay with its volume. */
 export const volumePlacement = "more-stays";
@@ -10,6 +12,8 @@ export const volumeWorkload = "m-stays";
 
 /** A controller that has just started may not have listed a new autoscaler yet. */
 const hearingMs = 240_000;
+/** Longer than a change of a registration takes to reach its placements, also after a lost message. */
+const failbackSlackMs = 150_000;
 
 /** Whether an autoscaler in the workspace owns the replicas of a workload. */
 export function isAutoscaled(
@@ -54,6 +58,30 @@ export function copyViolation({ change, state, id, nowMs }: CopyChange): string 
     isHere(placement);
   if (isKept) return "has data in a volume, and was removed by a move";
   return undefined;
+}
+
+/** Law 1 for placements of the feature `failback`, at rest: each is on the cluster that it prefers, if that has been fit for long enough. */
+export function checkFailback({ servers, monitor }: SimulationEnvironment): void {
+  for (const tenant of servers.tenants) {
+    const { placements, registrations } = monitor.truth.of(tenant);
+    for (const [name, { spec, status, metadata }] of placements) {
+      const [preferred] = spec.preferredClusters ?? [];
+      if (!name.startsWith("back-") || spec.failback === undefined || preferred === undefined) continue;
+      const registration = registrations.get(preferred);
+      const isFit =
+        registration !== undefined &&
+        isHere(registration) &&
+        registration.spec.unschedulable !== true &&
+        (registration.spec.taints ?? []).length === 0;
+      const ready = findCondition(registration?.status?.conditions, "Ready");
+      const readyMs = servers.clock.now() - Date.parse(ready?.lastTransitionTime ?? "");
+      const isDue = ready?.status === "True" && readyMs > spec.failback.afterSeconds * 1000 + failbackSlackMs;
+      const [selected] = status?.selectedClusters ?? [];
+      if (isFit && isDue && isHere({ metadata }) && selected !== preferred) {
+        monitor.broken(1, `${tenant}/${name} is on ${selected}, but ${preferred} has been Ready for ${readyMs} ms`);
+      }
+    }
+  }
 }
 
 const isHere = ({ metadata }: Pick<KubeObject, "metadata">): boolean => metadata.deletionTimestamp === undefined;

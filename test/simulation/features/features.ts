@@ -1,4 +1,6 @@
 import type { Seeded } from "../seeded.ts";
+import { bindings } from "./bindings.ts";
+import { failback } from "./failback.ts";
 import type { Feature } from "./feature.ts";
 import { moreTypes } from "./more-types.ts";
 import { namespacesFeature } from "./namespaces.ts";
@@ -6,7 +8,7 @@ import { overrides } from "./overrides.ts";
 import { upsync } from "./upsync.ts";
 
 /** Every feature of the simulation; `npm run simulate -- --features a,b` adds some of them to every seed. */
-export const features: readonly Feature[] = [moreTypes, namespacesFeature, overrides, upsync];
+export const features: readonly Feature[] = [bindings, failback, moreTypes, namespacesFeature, overrides, upsync];
 
 /** Whether any of these features needs servers that export all types. */
 export function needAllTypes(names: readonly string[]): boolean {
