@@ -69,6 +69,17 @@ describe.each([
       expect(world.upstream()).toMatchObject({ spec: { replicas: 5 } });
     });
 
+    it("gets its labels back upstream when a user changes one that the opt-in names", async () => {
+      const world = aWorld();
+      const matchLabels = { app: "web" };
+      world.register("east", [{ apiVersion: "apps/v1", kind: "Deployment", matchLabels }]);
+      world.createDownstream("east");
+      await world.settle();
+      world.edit("web", (object) => ({ ...object, metadata: { ...object.metadata, labels: { app: "api" } } }));
+      await world.settle();
+      expect(world.upstream()).toMatchObject({ metadata: { labels: matchLabels } });
+    });
+
     it("is not written repeatedly when upstream stores it differently", async () => {
       const world = aWorld();
       world.store = (object) => ({ ...object, spec: { replicas: 2, paused: false } });
