@@ -391,12 +391,16 @@ describe.each([
     const origin = object && upsyncOriginOf(object, tenant);
     if (origin === undefined) throw new Error("the object was not upsynced");
     const address = { type: deployments, namespace: "shop", name: "web" };
-    const read = () => createUpsyncOrigins(world.tools()).read(origin, address, new AbortController().signal);
+    const upstream = { address, labels: object?.metadata.labels };
+    const read = () => createUpsyncOrigins(world.tools()).read(origin, upstream, new AbortController().signal);
     expect(await read()).toMatchObject({ targetCluster: "east", copy: { uid: origin.uid } });
     world.update("east", ({ spec }) => ({
       spec: { ...spec, upsync: [{ apiVersion: "apps/v1", kind: "Deployment", matchLabels: { app: "api" } }] },
     }));
+    const { length: before } = world.reads;
     expect(await read()).toBeUndefined();
+    // A watch has only what is opted in, so nothing has to be read.
+    expect(world.reads.length - before).toBe(isWatching ? 0 : 1);
   });
 
   describe("a process that dies before any write", () => {
