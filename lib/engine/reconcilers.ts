@@ -6,6 +6,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import type { ObjectEvent } from "../model/event.ts";
+import { clusterWarningReasons } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
 import { done, earliestNext } from "../model/next.ts";
@@ -17,7 +18,6 @@ import { type PlacementWorld, placementReconciler } from "../placement/reconcile
 import { cachedClusterFacts, createPlacementWorld } from "../placement/world.ts";
 import type { ObservedWatches } from "../registration/conditions.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
-import { clusterWarningReasons } from "../registration/reasons.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
 import type { ReconcileOrphans } from "../sync/orphans/reconcile.ts";

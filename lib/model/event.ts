@@ -6,3 +6,6 @@ export type ObjectEvent = Readonly<{
   /** Stable text without times or counters, so that repeated Events are counted as one. */
   message: string;
 }>;
+
+/** Reasons of Events of registered clusters that are also counted in a metric. */
+export const clusterWarningReasons = ["CredentialsExpiring", "WatchLimitExceeded"] as const;

@@ -1,7 +1,7 @@
+import { clusterWarningReasons } from "../model/event.ts";
 import { workKinds } from "../model/key.ts";
 import { workReasons } from "../model/work-item.ts";
 import { reconcileOutcomes } from "../queue/queue-event.ts";
-import { clusterWarningReasons } from "../registration/reasons.ts";
 
 /**
  * The values of a label: a closed list, an HTTP status code, or at most `few` different values. Everything else is counted as

@@ -16,9 +16,6 @@ export const clusterWarnings = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** The reasons for which an Event is recorded and a metric counted. */
-export const clusterWarningReasons = ["CredentialsExpiring", "WatchLimitExceeded"] as const;
-
 /** The reasons of a ClusterRegistration's Ready condition and their meaning. */
 export const clusterReasons: Readonly<Record<NotConfigured["reason"] | Failed["reason"] | "ClusterReady", string>> = {
   ClusterReady: "The cluster responds and reports that it is ready.",

@@ -194,7 +194,8 @@ export async function observeWorkload(
       ? { references: [], placedReferences: new Map<string, readonly string[]>() }
       : await splitReferences(workloads, { key, scope, references: referencesOf(workload) }, signal);
   const controls = controlsOf(workload);
-  const upsyncOrigin = origin && (await upsyncOrigins?.read(origin, address, signal));
+  const upsyncOrigin =
+    origin && (await upsyncOrigins?.read(origin, { address, labels: workload?.metadata.labels }, signal));
   const previousCopies = debounce?.unwrittenCopies(key, record) ?? record?.status?.clusters ?? [];
   const base = {
     key,

@@ -59,7 +59,10 @@ export async function observe(
     if (cached?.kind === "present") return { registration, state: cached };
     if (registration === upstreamState?.origin?.registration) {
       const isCovered = isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels });
-      return isCovered ? { registration, state: await readState(tools, ref, { subject, optIn }, signal) } : undefined;
+      // A watch would have reported an original that is opted in. Without one, a user may only have changed a label upstream.
+      if (!isCovered && tools.source.isWatching) return undefined;
+      const state = await readState(tools, ref, { subject, optIn }, signal);
+      return isCovered || state.kind === "present" ? { registration, state } : undefined;
     }
     if (tools.source.isWatching || !mayBeOptedIn(optIn.rules, namespace)) return undefined;
     const state = await readState(tools, ref, { subject, optIn }, signal);

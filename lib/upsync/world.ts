@@ -13,7 +13,7 @@ import type { Workload } from "../sync/sync-objects.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncState } from "./decide.ts";
 import type { UpsyncLocalState } from "./local-state.ts";
-import { isReady, type OptIn, optInsOf } from "./opt-in.ts";
+import { isOptedIn, isReady, type OptIn, optInsOf } from "./opt-in.ts";
 
 /** The dependencies of the upsync reconcilers. */
 export type UpsyncTools = Readonly<{
@@ -79,7 +79,7 @@ export interface UpsyncHub {
 /** Creates the reader by which sync gets the state of the originals of upsynced workloads. */
 export function createUpsyncOrigins({ hub, workloads, source }: UpsyncTools): UpsyncOrigins {
   return {
-    read: async ({ logicalCluster, registration: targetCluster }, object, signal) => {
+    read: async ({ logicalCluster, registration: targetCluster }, { address: object, labels }, signal) => {
       const key = registrationKey(logicalCluster, targetCluster);
       const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
       const { optIns } = registration === undefined ? { optIns: [] } : optInsOf(registration, workloads.types);
@@ -89,7 +89,13 @@ export function createUpsyncOrigins({ hub, workloads, source }: UpsyncTools): Up
       if (!isReady(registration)) return { targetCluster, copy: undefined };
       try {
         const address = { registration: key, object };
-        const state = source.cached(address) ?? (await source.readUncached(address, optIn, signal));
+        const cached = source.cached(address);
+        const isCovered = isOptedIn(optIn.rules, { namespace: object.namespace, labels });
+        // The cache has only what is opted in, so it does not know whether another object exists.
+        if (cached?.kind === "absent" && source.isWatching && !isCovered) return undefined;
+        const state = cached?.kind === "present" ? cached : await source.readUncached(address, optIn, signal);
+        // Its labels or its namespace are no longer opted in.
+        if (state.kind === "other") return undefined;
         return { targetCluster, copy: state.kind === "present" ? state.copy : undefined };
       } catch (error) {
         signal.throwIfAborted();

@@ -4,6 +4,7 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { hasValidSelector, selectsWorkload } from "../../lib/sync/selection.ts";
+import { isWorkloadKind } from "./desired-workloads.ts";
 import { clusterAnnotation } from "./environment.ts";
 
 /** What kcp has of a tenant at this moment. */
@@ -14,6 +15,8 @@ export type TenantState = Readonly<{
   workloads: ReadonlyMap<string, KubeObject>;
   /** By the workload that they are about. */
   records: ReadonlyMap<string, WorkloadSync>;
+  /** Namespaces that exist, also those that are being deleted. */
+  namespaces: ReadonlyMap<string, KubeObject>;
 }>;
 
 /** What is so in kcp, whatever anybody has seen of it. */
@@ -27,15 +30,15 @@ export interface ActualState {
 }
 
 type Tenant = {
+  readonly logicalCluster: string;
   readonly registrations: Map<string, ClusterRegistration>;
   readonly placements: Map<string, WorkloadPlacement>;
   readonly workloads: Map<string, KubeObject>;
   readonly records: Map<string, WorkloadSync>;
+  readonly namespaces: Map<string, KubeObject>;
   readonly physical: Map<string, string>;
   hasAdopted: boolean;
 };
-
-const watched: ReadonlySet<string> = new Set(["Deployment", "Service", "ConfigMap", "Secret"]);
 
 /** The id of a workload, or of something that one refers to. */
 export function idOf({ kind, metadata }: KubeObject): string {
@@ -49,10 +52,12 @@ export function createActualState(): ActualState {
     const known = tenants.get(cluster);
     if (known !== undefined) return known;
     const made: Tenant = {
+      logicalCluster: cluster,
       registrations: new Map(),
       placements: new Map(),
       workloads: new Map(),
       records: new Map(),
+      namespaces: new Map(),
       physical: new Map(),
       hasAdopted: false,
     };
@@ -83,8 +88,11 @@ export function createActualState(): ActualState {
           put(tenant.records, `${workload.kind}/${key.namespace}/${workload.name}`);
           return;
         }
+        case "Namespace":
+          put(tenant.namespaces, key.name);
+          return;
         default:
-          if (!watched.has(object.kind)) return;
+          if (!isWorkloadKind(object.kind)) return;
           put(tenant.workloads, idOf(object));
       }
     },
@@ -96,16 +104,17 @@ export function createActualState(): ActualState {
 
 /** The placements that would govern a workload; undefined when one of them says nothing that makes sense. */
 export function candidatesFor(
-  placements: Iterable<WorkloadPlacement>,
+  { placements, namespaces }: Pick<TenantState, "placements" | "namespaces">,
   { apiVersion, kind, metadata: { labels, namespace = "" } }: KubeObject,
 ): readonly WorkloadPlacement[] | undefined {
-  const alive = [...placements].filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const namespaceLabels = namespaces.get(namespace)?.metadata.labels;
+  const alive = [...placements.values()].filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (!alive.filter(({ spec }) => spec.workloadSelector?.namespaces?.includes(namespace)).every(hasValidSelector)) {
     return undefined;
   }
   return alive.filter(
     (placement) =>
       hasValidSelector(placement) &&
-      selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels: undefined }),
+      selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels }),
   );
 }

@@ -1,6 +1,7 @@
 import type { StorageChange } from "@tmc/embedded/storage/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
+import { upsyncSelector } from "../../lib/downstream/upsync-projection.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type ActualState, idOf } from "./actual-state.ts";
@@ -8,8 +9,10 @@ import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import type { GuardLimits } from "./guard-law.ts";
 import { foreignAnnotation } from "./manual-change.ts";
+import { originalsNamespace } from "./originals.ts";
 import { createRequestLaws, deletionId } from "./request-laws.ts";
-import { type Servers, workloadNamespaces } from "./servers.ts";
+import { type Servers, tenantNamespaces } from "./servers.ts";
+import { copyViolation } from "./workload-laws.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
@@ -39,7 +42,7 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
   const onceOurs = new Set<string>();
   const tenantByNamespace = new Map(
     servers.tenants.flatMap((tenant) =>
-      workloadNamespaces.map((namespace) => [namespaceFor(tenant, namespace), { tenant, namespace }]),
+      tenantNamespaces.map((namespace) => [namespaceFor(tenant, namespace), { tenant, namespace }]),
     ),
   );
   /** Whose an object's place is, and what it is called in kcp. */
@@ -89,7 +92,17 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       const mayBeTaken = onceOurs.has(uid) || (truth.hasAdopted(place.tenant) && !isStrangers);
       if (type !== "MODIFIED" || !mayBeTaken) broken(3, `${where} has no mark of ours and was written`);
     }
-    if (place !== undefined && isOurs(object, place.tenant)) onceOurs.add(uid);
+    if (place !== undefined && isOurs(object, place.tenant)) {
+      onceOurs.add(uid);
+      const change = { type, object, ...(previous !== undefined && { previous }) };
+      const violation = copyViolation({
+        change,
+        state: truth.of(place.tenant),
+        id: place.id,
+        nowMs: servers.clock.now(),
+      });
+      if (violation !== undefined) broken(3, `${where} ${violation}`);
+    }
     if (previous === undefined) return;
     const isGoing = type === "DELETED" || object.metadata.deletionTimestamp !== undefined;
     if (isGoing && previous.metadata.deletionTimestamp === undefined) checkRemoval(physical, previous, cause);
@@ -114,6 +127,7 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       if (
         namespace !== undefined &&
         !isIdentity &&
+        !(method === "GET" && namespace === originalsNamespace) &&
         !namespacesOf(registration.logicalCluster).includes(decodeURIComponent(namespace))
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} is about another's namespace`);
@@ -121,6 +135,7 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       const [, selector] = /[?&]labelSelector=([^&]*)/.exec(path) ?? [];
       if (
         selector !== undefined &&
+        decodeURIComponent(selector) !== upsyncSelector &&
         decodeURIComponent(selector) !== `${syncedLabel}=${markOf(registration.logicalCluster)}`
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} lists another's copies`);

@@ -4,6 +4,7 @@ import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { copyStorages } from "./copies.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
 import { createDeployment } from "./functions/deployment.ts";
+import { changeMirror } from "./originals.ts";
 import { startProcess } from "./process.ts";
 import type { SimProcess } from "./process-life.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -141,6 +142,20 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
         case "vanish":
           removeUnobserved(world, fault);
           return;
+        case "unreadable": {
+          const { tenant, resources, code, forMs } = fault;
+          const match = { user: controllerUser, logicalCluster: servers.tenants[tenant] ?? "" };
+          const matches = resources.length === 0 ? [match] : resources.map((resource) => ({ ...match, resource }));
+          const message = code === 404 ? "the server could not find the requested resource" : "no access";
+          for (const each of matches) {
+            inject(kcp.faults.inject({ match: each, effect: { kind: "status", code, message } }), forMs);
+            kcp.faults.cutWatches(each);
+          }
+          return;
+        }
+        case "change-mirror":
+          void changeMirror(world, fault);
+          return;
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
           for (const { faults } of servers.clusters.values()) faults.cutWatches();
@@ -224,7 +239,7 @@ function removeUnobserved(
   { tenant }: Extract<Fault, { kind: "vanish" }>,
 ): void {
   const { store } = servers.kcp;
-  const storage = copyStorages.Deployment;
+  const storage = copyStorages.get("Deployment") ?? "";
   const place = { logicalCluster: servers.tenants[tenant] ?? "", namespace: "wild" };
   const [found] = store.list(storage, place).filter(({ metadata }) => metadata.finalizers?.includes(syncFinalizer));
   if (found === undefined) return;

@@ -2,28 +2,36 @@ import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { ownerOf, syncedLabel, tenantLabelValue } from "../../lib/sync/ownership/owner.ts";
-import type { WorkloadKind } from "./desired-workloads.ts";
-import { type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
+import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
+import { tenantNamespaces, type WorkloadNamespace } from "./servers.ts";
 
 /** The id of the simulated hub; fixed, because it is part of names that a run prints. */
 export const simulatedHubId = "kcp";
 
-/** Where clusters store what is of interest here. */
-export const copyStorages: Readonly<Record<WorkloadKind, string>> = {
-  Deployment: "deployments.apps",
-  Service: "services",
-  ConfigMap: "configmaps",
-  Secret: "secrets",
-};
+/** Where clusters store the kinds that tenants have. */
+export const copyStorages: ReadonlyMap<WorkloadKind, string> = new Map(
+  (Object.keys(workloadResources) as WorkloadKind[]).map((kind) => {
+    const { group, plural } = workloadResources[kind];
+    return [kind, group === "" ? plural : `${plural}.${group}`];
+  }),
+);
+
+/** The names are hashes, and asked for with every request to a cluster. */
+const downstreamNamespaces = new Map<string, string>();
 
 /** The namespace on a cluster for one of a tenant's. */
 export function namespaceFor(tenant: string, namespace: string): string {
-  return downstreamNamespace({ hub: simulatedHubId, logicalCluster: tenant, namespace });
+  const id = `${tenant}/${namespace}`;
+  const known = downstreamNamespaces.get(id);
+  if (known !== undefined) return known;
+  const made = downstreamNamespace({ hub: simulatedHubId, logicalCluster: tenant, namespace });
+  downstreamNamespaces.set(id, made);
+  return made;
 }
 
 /** The namespaces that a tenant may have on a cluster. */
 export function namespacesOf(tenant: string): readonly string[] {
-  return workloadNamespaces.map((namespace) => namespaceFor(tenant, namespace));
+  return tenantNamespaces.map((namespace) => namespaceFor(tenant, namespace));
 }
 
 /** The label that all of a tenant's copies have. */
@@ -42,8 +50,8 @@ export type FoundCopy = Readonly<{
 
 /** Everything that a tenant has on a cluster by TMC, as the cluster itself has it. */
 export function copiesOn({ store }: EmbeddedCluster, tenant: string): readonly FoundCopy[] {
-  return workloadNamespaces.flatMap((namespace) =>
-    (Object.entries(copyStorages) as [WorkloadKind, string][]).flatMap(([kind, storage]) =>
+  return tenantNamespaces.flatMap((namespace) =>
+    [...copyStorages].flatMap(([kind, storage]) =>
       store
         .list(storage, { logicalCluster: "", namespace: namespaceFor(tenant, namespace) })
         .flatMap((object): FoundCopy[] => {

@@ -4,17 +4,40 @@ import { controlAnnotations } from "../../lib/sync/control-annotations.ts";
 import type { Seeded } from "./seeded.ts";
 import type { WorkloadNamespace } from "./servers.ts";
 
-/** What tenants keep in their workspaces to be run, and what that refers to. */
-export const workloadKinds = ["Deployment", "Service", "ConfigMap", "Secret"] as const;
-export type WorkloadKind = (typeof workloadKinds)[number];
-
-/** Where kinds are served; in kcp and on clusters alike. */
+/** Where the kinds of workloads and of their dependencies are served, in kcp and on clusters alike. */
 export const workloadResources = {
   Deployment: { group: "apps", version: "v1", plural: "deployments" },
   Service: { group: "", version: "v1", plural: "services" },
   ConfigMap: { group: "", version: "v1", plural: "configmaps" },
   Secret: { group: "", version: "v1", plural: "secrets" },
+  ServiceAccount: { group: "", version: "v1", plural: "serviceaccounts" },
+  PersistentVolumeClaim: { group: "", version: "v1", plural: "persistentvolumeclaims" },
+  StatefulSet: { group: "apps", version: "v1", plural: "statefulsets" },
+  DaemonSet: { group: "apps", version: "v1", plural: "daemonsets" },
+  Job: { group: "batch", version: "v1", plural: "jobs" },
+  CronJob: { group: "batch", version: "v1", plural: "cronjobs" },
+  Ingress: { group: "networking.k8s.io", version: "v1", plural: "ingresses" },
+  HorizontalPodAutoscaler: { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers" },
 } as const;
+export type WorkloadKind = keyof typeof workloadResources;
+
+/** Kinds that are synced only with the workloads that reference them, unless a placement lists them. */
+const dependencyKinds: ReadonlySet<string> = new Set([
+  "ConfigMap",
+  "Secret",
+  "ServiceAccount",
+] satisfies WorkloadKind[]);
+/** Kinds whose status counts ready replicas. */
+export const replicatedKinds: ReadonlySet<string> = new Set(["Deployment", "StatefulSet"] satisfies WorkloadKind[]);
+
+export function isWorkloadKind(kind: string): kind is WorkloadKind {
+  return Object.hasOwn(workloadResources, kind);
+}
+
+/** Whether placements select objects of a kind without listing it. */
+export function isPlacedKind(kind: string): kind is WorkloadKind {
+  return isWorkloadKind(kind) && !dependencyKinds.has(kind);
+}
 
 /** A workload as its owner wants it, or something that workloads refer to. */
 export type DesiredWorkload = Readonly<{

@@ -8,16 +8,19 @@ import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import type { ControllerSettings } from "../../lib/engine/settings.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { formatKey, type ObjectKey, workloadKey } from "../../lib/model/key.ts";
+import { formatKey, type ObjectKey, parseWorkloadKey, workloadKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
 import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
+import { type UpsyncOrigin, upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { type ClusterMonitor, createClusterMonitor, isInformerRequest } from "./cluster-monitor.ts";
 import { copiesOn } from "./copies.ts";
+import { isPlacedKind } from "./desired-workloads.ts";
 import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
+import { originalOf, originalsNamespace } from "./originals.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
 import { createStatusLaws } from "./status-laws.ts";
 
@@ -143,11 +146,14 @@ export function createMonitor({
     const id = idOf(object);
     const text = `${key.logicalCluster}/${id}`;
     const { uid = "", deletionTimestamp, finalizers = [] } = object.metadata;
+    const origin = upsyncOriginOf(object, key.logicalCluster);
+    const isGoing = type === "DELETED" || deletionTimestamp !== undefined;
+    if (isGoing && (isNamespaceGoing(key) || isMirrorOfNothing(key.logicalCluster, origin))) mayGo.add(uid);
     if (type === "DELETED" && !mayGo.has(uid)) broken(3, `${text} is gone, and nobody has deleted it`);
     if (deletionTimestamp !== undefined && !mayGo.has(uid)) broken(3, `${text} is being deleted by nobody`);
     if (cause === undefined) return;
     log(`${type} ${text} ${finalizers.join(",")} ${JSON.stringify(withoutChance(object.status))}`);
-    if (!isDeepStrictEqual(saidOf(object), previous && saidOf(previous))) {
+    if (origin === undefined && !isDeepStrictEqual(saidOf(object), previous && saidOf(previous))) {
       broken(3, `${text}: what its owner says was changed`);
     }
     statusLaws.workload(change, cause);
@@ -155,6 +161,10 @@ export function createMonitor({
       previous?.metadata.finalizers?.includes(syncFinalizer) === true && !finalizers.includes(syncFinalizer);
     if (isLetGo) checkLetGo(key.logicalCluster, id);
   };
+  const isNamespaceGoing = ({ logicalCluster, namespace }: StorageChange["key"]): boolean =>
+    truth.of(logicalCluster).namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
+  const isMirrorOfNothing = (tenant: string, origin: UpsyncOrigin | undefined): boolean =>
+    origin !== undefined && originalOf(servers, truth, tenant, origin) === undefined;
   const checkLetGo = (tenant: string, id: string): void => {
     const { registrations: known, records } = truth.of(tenant);
     if (records.get(id)?.spec.deleted === true) return;
@@ -197,7 +207,7 @@ export function createMonitor({
       );
     }
     if (kind !== "ClusterRegistration" && kind !== "WorkloadPlacement") {
-      if (kind === "Deployment" || kind === "Service") checkWorkload(change, cause);
+      if (isPlacedKind(kind)) checkWorkload(change, cause);
       else if (kind === "WorkloadSync") checkRecord(change, cause);
       else if (kind !== "Event" && cause !== undefined) {
         broken(3, `${cause.process.name} wrote ${kind} ${key.logicalCluster}/${key.name}`);
@@ -253,12 +263,24 @@ export function createMonitor({
       isDeepStrictEqual(withoutTimes(withoutUnique(now)), withoutTimes(withoutUnique(before)))
     );
   };
+  /** Deletions are logged for a time, which may end when the system is at rest. */
+  const isLogExpired = (now: ClusterRegistration, before: ClusterRegistration): boolean => {
+    const [left, known] = [now, before].map(({ status }) => status?.upsync?.recentDeletions?.length ?? 0);
+    return (
+      (left ?? 0) < (known ?? 0) &&
+      isDeepStrictEqual(withoutTimes(withoutDeletionLog(now)), withoutTimes(withoutDeletionLog(before)))
+    );
+  };
   const isDueHeartbeat = ({ object, previous }: StorageChange): boolean => {
     if (object.kind !== "ClusterRegistration" || previous === undefined) return false;
     const [now, before] = [object as unknown as ClusterRegistration, previous as unknown as ClusterRegistration];
     const age = nowMs() - Date.parse(before.status?.lastHeartbeat ?? "");
     const isSame = isDeepStrictEqual(withoutTimes(now), withoutTimes(before));
-    return (isSame && age >= settings.heartbeatWriteSeconds * 1000) || isSharedClusterFound(now, before);
+    return (
+      (isSame && age >= settings.heartbeatWriteSeconds * 1000) ||
+      isSharedClusterFound(now, before) ||
+      isLogExpired(now, before)
+    );
   };
   const unsubscribe = servers.kcp.store.subscribe(onChange);
   for (const type of workloadTypesByKind.values()) {
@@ -293,12 +315,15 @@ export function createMonitor({
         broken(4, `${method} ${path} was sent for ${formatKey(key)}`);
       if (method !== "GET" && key === undefined) broken(4, `${method} ${path} was sent for no key`);
       const isOwnKind = /\/events(\?|$)/.test(path) || (key?.kind === "Workload" && /\/workloadsyncs(\?|$)/.test(path));
-      if (method === "DELETE" || (method === "POST" && !isOwnKind))
+      const isMirror = key?.kind === "Workload" && path.includes(`/namespaces/${originalsNamespace}/`);
+      if (!isMirror && (method === "DELETE" || (method === "POST" && !isOwnKind)))
         broken(3, `${method} ${path}: controllers only write status and finalizers`);
       // Watches of clusters, too, read credentials, and go on in the name of who wanted them first.
       const isCredential = path.includes("/namespaces/default/secrets/");
       if (cause?.work !== undefined && !isCredential) noteRead(cause.work.item, `${method} ${path}`);
-      const isOwn = servers.tenants.includes(where) || /\/logicalclusters\/cluster$/.test(path);
+      // Whose workspace answers that nothing is there asks whether the server is well.
+      const isHealth = method === "GET" && path === "/readyz";
+      const isOwn = servers.tenants.includes(where) || isHealth || /\/logicalclusters\/cluster$/.test(path);
       if (!isOwn) broken(4, `${method} ${path} goes to no tenant`);
     },
     clusterRequest: (request, cause, key) => {
@@ -309,10 +334,9 @@ export function createMonitor({
       if (others.includes((headers.authorization ?? "").replace("Bearer ", ""))) {
         broken(4, `${path} was asked of ${formatKey(key)} with another tenant's token`);
       }
-      if (rest === undefined) return;
+      if (rest === undefined || isInformerRequest(request)) return;
       if (own?.kind === "Workload") {
-        if (!isInformerRequest(request) && cause?.work !== undefined)
-          noteRead(cause.work.item, `${request.method} ${path} of ${key.name}`);
+        if (cause?.work !== undefined) noteRead(cause.work.item, `${request.method} ${path} of ${key.name}`);
         return;
       }
       const works = rest.probing.get(formatKey(key)) ?? new Set();
@@ -330,7 +354,10 @@ export function createMonitor({
         if (own !== undefined && own.logicalCluster !== key.logicalCluster) {
           broken(4, `${formatKey(own)} has sent ${formatKey(key)}`);
         }
-        if (!everSeen.has(formatKey(key))) broken(4, `${formatKey(key)} was sent, but there never was one`);
+        // Of an original only its cluster may have said that there is one.
+        const isOriginal = key.kind === "Workload" && parseWorkloadKey(key)?.namespace === originalsNamespace;
+        if (!isOriginal && !everSeen.has(formatKey(key)))
+          broken(4, `${formatKey(key)} was sent, but there never was one`);
       }
     },
     works: (item) => {
@@ -397,6 +424,11 @@ function textOf(status: unknown): string {
 function differenceOf({ object, previous }: StorageChange): string {
   const [now, before] = [textOf(object.status), textOf(previous?.status)];
   return now === before ? "not its status" : `status ${before} → ${now}`;
+}
+
+function withoutDeletionLog(registration: ClusterRegistration): ClusterRegistration {
+  const { upsync: { recentDeletions: _, ...upsync } = {}, ...status } = registration.status ?? {};
+  return { ...registration, status: Object.keys(upsync).length === 0 ? status : { ...status, upsync } };
 }
 
 function withoutUnique(registration: ClusterRegistration): ClusterRegistration {

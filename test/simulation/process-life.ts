@@ -140,7 +140,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
   const clusterWire = (key: ObjectKey, physical: string): Transport => {
     const cluster = servers.clusters.get(physical);
     if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    return wireTo(withSmallDiscovery(cluster.transport()), formatKey(key), {
+    return wireTo(withSmallDiscovery(cluster.transport(), servers), formatKey(key), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
           world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);

@@ -3,10 +3,11 @@ import { formatKey, type ObjectKey, parseWorkloadKey } from "../../lib/model/key
 import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import type { Cause, WorkRun } from "./cause.ts";
 import { namespaceFor } from "./copies.ts";
+import { workloadResources } from "./desired-workloads.ts";
 import type { GuardLimits } from "./guard-law.ts";
 import { whyNamespaceStays, whyNotApplied, whyNotEvicted, whyNotPruned } from "./removal-laws.ts";
 import { type ResourcePath, resourcePathOf } from "./resource-path.ts";
-import { workloadNamespaces } from "./servers.ts";
+import { tenantNamespaces } from "./servers.ts";
 import { createWorkloadView, isClaimedKind, kindOf, type ViewedObject, type WorkloadView } from "./workload-view.ts";
 
 /** Judges what controllers send to clusters by what they knew when they sent it. */
@@ -33,14 +34,12 @@ export function createRequestLaws({ broken, limits }: RequestLawsOptions): Reque
       broken(3, `${what} was to be deleted on ${view.tenant}/${registration} for ${who}: ${why}`);
     };
     if (path.plural === "namespaces") {
-      view.run.deletions.add(deletionId({ kind: "Namespace", namespace: "", name }));
-      const upstream = workloadNamespaces.find((each) => namespaceFor(view.tenant, each) === name);
+      const upstream = tenantNamespaces.find((each) => namespaceFor(view.tenant, each) === name);
       if (upstream !== undefined) complain(`namespace ${upstream}`, whyNamespaceStays(eviction, upstream));
       return;
     }
     const kind = kindOf(path.plural);
     if (kind === undefined) return;
-    view.run.deletions.add(deletionId({ kind, namespace, name }));
     const object = { kind, namespace: own.namespace, name };
     const what = `${kind} ${own.namespace}/${name}`;
     if (namespace !== namespaceFor(view.tenant, own.namespace)) complain(what, "it is in another namespace");
@@ -66,12 +65,21 @@ export function createRequestLaws({ broken, limits }: RequestLawsOptions): Reque
     check: (request, { process, work }, { logicalCluster, name: registration }) => {
       const own = work && workloadOf(work);
       const path = request.method === "GET" ? undefined : resourcePathOf(request.path);
+      if (work !== undefined && path !== undefined && request.method === "DELETE") {
+        work.deletions.add(deletionId({ ...path, kind: deletedKindOf(path.plural) }));
+      }
       if (work === undefined || own === undefined || path === undefined) return;
       const view = createWorkloadView(process.view, work, logicalCluster);
       if (request.method === "DELETE") checkDeletion(view, own, path, registration);
       else if (request.method === "PATCH" && !isRelease(request)) checkWrite(view, own, path, registration);
     },
   };
+}
+
+/** The kind of a type that a controller may delete. */
+function deletedKindOf(plural: string): string {
+  if (plural === "namespaces") return "Namespace";
+  return Object.entries(workloadResources).find(([, each]) => each.plural === plural)?.[0] ?? plural;
 }
 
 /** The workload that a run is about; undefined for a kind that no tenant of a run has. */

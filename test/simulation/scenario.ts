@@ -1,4 +1,5 @@
 import type { FaultRule } from "@tmc/embedded/server/faults.ts";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import {
   aDesiredPlacement,
   aDesiredRegistration,
@@ -43,6 +44,18 @@ export type Input =
   | Readonly<{ kind: "apply"; tenant: number; name: string; desired: DesiredWorkload }>
   | Readonly<{ kind: "apply-anew"; tenant: number; name: string; desired: DesiredWorkload }>
   | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
+  /** The namespace of a workspace with these labels; undefined: it is deleted with everything in it. */
+  | Readonly<{ kind: "namespace"; tenant: number; name: WorkloadNamespace; labels?: Labels | undefined }>
+  /** What a registration mirrors, whichever form it has otherwise. */
+  | Readonly<{ kind: "upsync"; tenant: number; name: string; upsync: ClusterRegistration["spec"]["upsync"] }>
+  /** An object of a cluster's own users, in a namespace of the cluster; undefined: it is deleted. */
+  | Readonly<{
+      kind: "original";
+      cluster: Physical;
+      name: string;
+      of: WorkloadKind;
+      desired?: DesiredWorkload | undefined;
+    }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
   | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>
   | TenancyInput;
@@ -69,10 +82,16 @@ export type Fault =
   | Readonly<{ kind: "cluster-fault"; cluster: Physical; rule: FaultRule; forMs: number }>
   /** A Deployment in `wild` that may have copies is gone from kcp, and its deletion was not observed. */
   | Readonly<{ kind: "vanish"; tenant: number }>
+  /** kcp answers requests for these resources of a tenant, or for all, with a status code, and ends watches. */
+  | Readonly<{ kind: "unreadable"; tenant: number; resources: readonly string[]; code: number; forMs: number }>
+  /** A user of a workspace changes or deletes a mirrored object. */
+  | Readonly<{ kind: "change-mirror"; tenant: number; name: string; of: WorkloadKind; do: "change" | "delete" }>
   | Readonly<{ kind: "cut-watches" }>
   | Readonly<{ kind: "forget-history" }>
   | Readonly<{ kind: "queue-weather"; weather: QueueWeather; forMs: number }>
   | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>;
+
+type Labels = Readonly<Record<string, string>>;
 
 export type Step = Readonly<{ atMs: number }> & (Readonly<{ input: Input }> | Readonly<{ fault: Fault }>);
 

@@ -26,7 +26,12 @@ export type Physical = (typeof physicalNames)[number];
  * alone; in the second one it also depends on who came first, so runs are not compared there.
  */
 export const workloadNamespaces = ["shop", "wild"] as const;
-export type WorkloadNamespace = (typeof workloadNamespaces)[number];
+/** Namespaces that only features use; their users create them. */
+export const featureNamespaces = ["up", "late-a", "late-b"] as const;
+export const tenantNamespaces = [...workloadNamespaces, ...featureNamespaces] as const;
+export type WorkloadNamespace = (typeof tenantNamespaces)[number];
+/** The namespaces in which the result follows from the desired objects alone. */
+export const checkedNamespaces: ReadonlySet<string> = new Set(tenantNamespaces.filter((name) => name !== "wild"));
 /** The types that are exported beside our own kinds: one with pods and one without. */
 const exportedTypes: ReadonlySet<string> = new Set(["deployments", "services"]);
 
@@ -47,6 +52,9 @@ export type Servers = Readonly<{
   /** The logical clusters' names, in the order of `tenantPaths`. */
   tenants: readonly string[];
   clusters: ReadonlyMap<string, EmbeddedCluster>;
+  exportsAllTypes: boolean;
+  /** Servers like these whose export has all types; made when they are first asked for. */
+  withAllTypes(): Promise<Servers>;
   /** Takes away everything that the last run has left, and starts the time and all choices anew. */
   restart(seeded: Seeded): Promise<void>;
 }>;
@@ -76,7 +84,7 @@ function emptier(store: Store): () => boolean {
 }
 
 /** Starts the servers. */
-export async function startServers(): Promise<Servers> {
+export async function startServers({ exportsAllTypes = false } = {}): Promise<Servers> {
   const clock = createSimClock();
   clock.restart(startMs, () => 0);
   let choices = createSeeded("servers");
@@ -106,7 +114,7 @@ export async function startServers(): Promise<Servers> {
     clusterRegistration,
     workloadPlacement,
     workloadSync,
-    ...workloadTypes.filter(({ plural }) => exportedTypes.has(plural)),
+    ...workloadTypes.filter(({ plural }) => exportsAllTypes || exportedTypes.has(plural)),
   ];
   const provider = clientOf(client, exportWorkspace);
   const fieldManager = "tmc";
@@ -151,6 +159,7 @@ export async function startServers(): Promise<Servers> {
   }
   await settle();
 
+  let all: Promise<Servers> | undefined;
   const emptied = [kcp, ...clusters.values()].map(({ store }) => emptier(store));
 
   return {
@@ -159,6 +168,11 @@ export async function startServers(): Promise<Servers> {
     users: tenants.map((cluster) => clientOf(client, cluster)),
     tenants,
     clusters,
+    exportsAllTypes,
+    withAllTypes: () => {
+      all ??= startServers({ exportsAllTypes: true });
+      return all;
+    },
     restart: async (seeded) => {
       kcp.faults.clear();
       for (const cluster of clusters.values()) {

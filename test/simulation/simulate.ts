@@ -1,10 +1,12 @@
 import { createControllers } from "./controllers.ts";
 import { aDesiredDeployment, placeLabel } from "./desired-workloads.ts";
 import { createSimulation } from "./environment.ts";
+import { needAllTypes } from "./features/features.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
 import { changeByHand } from "./manual-change.ts";
 import type { Mode } from "./mode.ts";
 import type { Violation } from "./monitor.ts";
+import { changeOriginal, checkMirrors, confirmMirrors } from "./originals.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { generateScenario, type Scenario } from "./scenario.ts";
@@ -13,6 +15,7 @@ import { physicalNames, type Servers, startMs } from "./servers.ts";
 import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
 import { createTenancy } from "./tenancy.ts";
 import { createUser } from "./user.ts";
+import { checkFailback } from "./workload-laws.ts";
 
 export type SimulateOptions = Readonly<{
   servers: Servers;
@@ -62,6 +65,7 @@ const losingMs = 540_000;
 const hurriedMs = 150_000;
 const answeringMs = 60_000;
 const neighbourMs = 60_000;
+const confirmingMs = 60_000;
 const equalPlacements = 12;
 /**
  * Only what does not depend on the way there is compared, so without faults everything may happen at once. One of so many
@@ -103,9 +107,10 @@ export function violationsOf(oracle: Run, found: Run): readonly Violation[] {
 /** Runs a scenario once, from its first step until everything has been checked. */
 export async function runScenario(
   scenario: Scenario,
-  { servers, sabotage, onLog }: SimulateOptions,
+  { servers: given, sabotage, onLog }: SimulateOptions,
   purpose: "with faults" | "without faults",
 ): Promise<Run> {
+  const servers = needAllTypes(scenario.features) ? await given.withAllTypes() : given;
   const isFaulty = purpose === "with faults";
   const isHurried = !isFaulty && scenario.seed % unhurried !== 0;
   await servers.restart(createSeeded(scenario.seed).fork(purpose));
@@ -119,7 +124,9 @@ export async function runScenario(
 
   controllers.begin();
   if (isHurried) {
-    user.doAll(scenario.steps.flatMap((step) => ("input" in step ? [step.input] : [])));
+    const inputs = scenario.steps.flatMap((step) => ("input" in step ? [step.input] : []));
+    for (const input of inputs) if (input.kind === "original") changeOriginal(world, input);
+    user.doAll(inputs);
   } else {
     for (const step of scenario.steps) {
       await clock.runUntil(startMs + step.atMs);
@@ -127,6 +134,7 @@ export async function runScenario(
         if (step.input.kind === "cluster") controllers.setCluster(step.input.cluster, step.input.state);
         else if (step.input.kind === "hand") changeByHand(world, step.input);
         else if (step.input.kind === "bind" || step.input.kind === "unbind") tenancy.apply(step.input);
+        else if (step.input.kind === "original") changeOriginal(world, step.input);
         else user.doAll([step.input]);
       } else if (isFaulty) controllers.happen(step.fault);
     }
@@ -150,7 +158,18 @@ export async function runScenario(
   const causesLag = world.settings.heartbeatWriteSeconds * 1000 > settlingMs;
   const outcome = outcomeOf(settled, { causesLag });
   checkClaims(world, settled);
+  checkFailback(world);
   if (!isHurried) checkDecisions(world, settled, world.seeded.fork("shuffle"));
+  if (!scenario.isCrowded) checkMirrors(world);
+  // What is held goes once a user says so; only then is the result that of the fault-free run.
+  if ((await confirmMirrors(world, { isConfirmed: true })) > 0) {
+    await pass(confirmingMs);
+    await confirmMirrors(world, { isConfirmed: false });
+    await pass(confirmingMs);
+    if ((await confirmMirrors(world, { isConfirmed: true })) > 0)
+      monitor.broken(1, "confirmed deletions are still held");
+    checkMirrors(world);
+  }
   if (!scenario.isCrowded) checkSync(world);
   const sync: SyncOutcome = scenario.isCrowded ? new Map() : syncOutcomeOf(world);
   let answers: Outcome = new Map();

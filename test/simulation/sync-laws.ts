@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
@@ -7,21 +8,29 @@ import { type Condition, findCondition } from "../../lib/model/condition.ts";
 import { formatKey, workloadKey } from "../../lib/model/key.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
+import { isServerCreated } from "../../lib/sync/desired/server-fields.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
+import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { hasValidSelector } from "../../lib/sync/selection.ts";
 import { candidatesFor, idOf, type TenantState } from "./actual-state.ts";
 import { copiesOn, copyStorages, type FoundCopy, namespaceFor } from "./copies.ts";
-import { workloadResources } from "./desired-workloads.ts";
+import { isPlacedKind, isWorkloadKind, replicatedKinds, workloadResources } from "./desired-workloads.ts";
 import type { SimulationEnvironment } from "./environment.ts";
+import { expectedOn, overriddenPartsOf } from "./expected-overrides.ts";
 import type { Rest } from "./monitor.ts";
-import { sortedJson } from "./sorted-json.ts";
+import { mirroredBy, type Original } from "./originals.ts";
+import { checkedNamespaces } from "./servers.ts";
+import { includes, sortedJson } from "./sorted-json.ts";
+import { heldTargets, isAutoscaled } from "./workload-laws.ts";
 import { readyReplicasOf, replicasOf } from "./workload-view.ts";
 
-/** A workload in `shop`, where the result follows from the desired objects, with its state in kcp and on clusters. */
+/** A workload in a namespace where the result follows from the desired objects, with its state in kcp and on clusters. */
 type Case = Readonly<{
   tenant: string;
   id: string;
   workload: KubeObject;
+  /** The original of an upsynced workload, if it exists. */
+  original: Original | undefined;
   governor: WorkloadPlacement | undefined;
   /** Where it belongs. */
   targets: readonly string[];
@@ -62,7 +71,9 @@ export function syncOutcomeOf(world: SimulationEnvironment): SyncOutcome {
       // A copy that waits to leave is a trace of where it was.
       const isElsewhere = (record?.spec.clusters ?? []).length > targets.length;
       if (!targets.every((name) => ready.has(name)) || isElsewhere) continue;
-      const isDivided = governor?.spec.replicas?.mode === "Divided";
+      // Whose replicas depend on more than the desired objects.
+      const isDivided =
+        governor?.spec.replicas?.mode === "Divided" || isAutoscaled(world.monitor.truth.of(tenant), workload);
       const said = {
         finalizers: workload.metadata.finalizers,
         status: isDivided ? undefined : statusOf(workload),
@@ -81,7 +92,8 @@ export function syncOutcomeOf(world: SimulationEnvironment): SyncOutcome {
         copies: [...copies].map(([name, { object }]) => [name, saidByCopy(object, isDivided)]),
         company: targets.map((name) => companyOn(world, each, name)),
       };
-      const under = sortedJson([targets, workload.spec, governor?.spec]);
+      const origin = upsyncOriginOf(workload, tenant)?.registration;
+      const under = sortedJson([targets, workload.spec, governor?.spec, origin]);
       outcome.set(`${tenant}/${id}`, { under, said: sortedJson(said) });
     }
   }
@@ -102,7 +114,8 @@ export function checkReadsAtRest(world: SimulationEnvironment, { reads }: Pick<R
   for (const tenant of world.servers.tenants) {
     for (const { id, workload, record, targets, isPaused, missing } of casesOf(world, tenant)) {
       const [kind, namespace = "", name = ""] = id.split("/");
-      const type = kind === "Service" ? workloadResources.Service : workloadResources.Deployment;
+      if (kind === undefined || !isWorkloadKind(kind)) continue;
+      const type = workloadResources[kind];
       const key = formatKey(workloadKey(tenant, { type, namespace, name }));
       const isCalm =
         workload.metadata.deletionTimestamp === undefined &&
@@ -120,7 +133,8 @@ export function checkReadsAtRest(world: SimulationEnvironment, { reads }: Pick<R
 
 const unselective = { metadata: {}, spec: {} };
 
-function casesOf({ servers, monitor }: SimulationEnvironment, tenant: string): readonly Case[] {
+function casesOf(world: SimulationEnvironment, tenant: string): readonly Case[] {
+  const { servers, monitor } = world;
   const { truth } = monitor;
   const kcp = truth.of(tenant);
   const ready = readyOf(kcp);
@@ -133,11 +147,14 @@ function casesOf({ servers, monitor }: SimulationEnvironment, tenant: string): r
   );
   return [...kcp.workloads].flatMap(([id, workload]): Case[] => {
     const { kind, metadata } = workload;
-    if ((kind !== "Deployment" && kind !== "Service") || metadata.namespace !== "shop") return [];
+    // A claim is here only for the workloads that use it.
+    if (!isPlacedKind(kind) || kind === "PersistentVolumeClaim") return [];
+    if (!checkedNamespaces.has(metadata.namespace ?? "")) return [];
+    const origin = upsyncOriginOf(workload, tenant);
     const { allows, syncBlocker } = controlsOf(workload);
     const record = kcp.records.get(id);
     const recorded = kcp.placements.get(record?.spec.placement ?? "") ?? unselective;
-    const [candidate] = candidatesFor(kcp.placements.values(), workload) ?? [];
+    const [candidate] = candidatesFor(kcp, workload) ?? [];
     // One whose selector makes no sense keeps what it has, whoever else selects that by now.
     const governor = hasValidSelector(recorded) ? candidate : kcp.placements.get(record?.spec.placement ?? "");
     const copies = [...found].flatMap(([name, all]): [string, FoundCopy][] => {
@@ -148,18 +165,22 @@ function casesOf({ servers, monitor }: SimulationEnvironment, tenant: string): r
         monitor.clusters.isAbandoned(tenant, truth.physicalOf(tenant, name) ?? "");
       return copy === undefined || isForgotten ? [] : [[name, copy]];
     });
+    const selected = (governor?.status?.selectedClusters ?? [])
+      .filter((name) => allows(name) && name !== origin?.registration)
+      .toSorted();
     return [
       {
         tenant,
         id,
         workload,
         governor,
-        targets: (governor?.status?.selectedClusters ?? []).filter(allows).toSorted(),
+        original: mirroredBy(world, tenant, workload),
+        targets: heldTargets(kcp, { id, workload, selected, volumes: governor?.spec.volumes }) ?? selected,
         record,
         copies: new Map(copies),
         ready,
         missing: referencesOf(workload)
-          .map((reference) => `${reference.kind}/shop/${reference.name}`)
+          .map((reference) => `${reference.kind}/${metadata.namespace}/${reference.name}`)
           .filter((reference) => !kcp.workloads.has(reference)),
         isPaused: syncBlocker !== undefined || !hasValidSelector(recorded),
         isHeld: record?.status?.clusters?.some(({ state }) => state === "Held") === true,
@@ -185,7 +206,7 @@ function checkWanted(world: SimulationEnvironment, each: Case): void {
           broken(`lacks ${missing.join(", ")}, and of ${name} says ${JSON.stringify(entry)}`);
       } else if (copy === undefined) broken(`${name} has no copy: ${JSON.stringify(entry)}`);
       else {
-        for (const difference of differencesIn(each, copy)) broken(`on ${name}: ${difference}`);
+        for (const difference of differencesIn(world, each, copy)) broken(`on ${name}: ${difference}`);
         for (const difference of lackingOn(world, each, name)) broken(`on ${name}: ${difference}`);
         if (entry?.state !== "Ready") broken(`is on ${name}, of which it says ${JSON.stringify(entry)}`);
       }
@@ -202,7 +223,7 @@ function checkWanted(world: SimulationEnvironment, each: Case): void {
   }
   const { mode, min, max, clusters } = governor?.spec.replicas ?? {};
   if (mode !== "Divided" || !hasAll || min !== undefined || max !== undefined || clusters !== undefined) return;
-  if (missing.length > 0 || targets.length === 0 || workload.kind !== "Deployment") return;
+  if (missing.length > 0 || targets.length === 0 || !replicatedKinds.has(workload.kind)) return;
   const sum = targets.reduce((all, name) => all + sharedOut(copies.get(name)), 0);
   if (sum !== replicasOf(workload)) broken(`${replicasOf(workload)} replicas were shared out as ${sum}`);
 }
@@ -222,11 +243,12 @@ function checkDeleted({ monitor }: SimulationEnvironment, { tenant, id, record, 
 /** Law 5: the numbers are those of the clusters that are heard from, and it is said where one is not. */
 function checkStatus(
   { monitor }: SimulationEnvironment,
-  { tenant, id, workload, governor, targets, copies, ready, record }: Case,
+  { tenant, id, workload, original, governor, targets, copies, ready, record }: Case,
 ): void {
-  if (workload.kind !== "Deployment" || workload.metadata.deletionTimestamp !== undefined) return;
+  if (!replicatedKinds.has(workload.kind) || workload.metadata.deletionTimestamp !== undefined) return;
   const heard = [...copies.values()].filter(({ object }) => object.metadata.deletionTimestamp === undefined);
-  const sum = heard.reduce((all, { object }) => all + readyReplicasOf(object), 0);
+  const ofOriginal = original !== undefined && ready.has(original.registration) ? readyReplicasOf(original.object) : 0;
+  const sum = heard.reduce((all, { object }) => all + readyReplicasOf(object), ofOriginal);
   if (readyReplicasOf(workload) !== sum) {
     monitor.broken(
       5,
@@ -259,34 +281,50 @@ function checkLeftovers({ servers, monitor }: SimulationEnvironment, tenant: str
     const physical = servers.clusters.get(physicalName);
     if (physical === undefined || !ready.has(name) || clusters.isAbandoned(tenant, physicalName)) continue;
     const left = copiesOn(physical, tenant).filter(
-      ({ namespace, registration }) => namespace === "shop" && registration === name,
+      ({ namespace, registration }) => checkedNamespaces.has(namespace) && registration === name,
     );
-    const there = [...records].filter(([id, { spec }]) => id.includes("/shop/") && spec.clusters?.includes(name));
+    const thereIn = (namespace: string): readonly WorkloadSync[] =>
+      [...records].flatMap(([id, record]) =>
+        id.split("/")[1] === namespace && record.spec.clusters?.includes(name) === true ? [record] : [],
+      );
     for (const copy of left) {
       const id = idOfCopy(copy);
       if (copy.object.metadata.deletionTimestamp !== undefined) continue;
-      if (copy.kind === "Deployment" || copy.kind === "Service") {
+      // A claim has data, which a move leaves behind.
+      if (copy.kind === "PersistentVolumeClaim") continue;
+      if (isPlacedKind(copy.kind)) {
         const isHeld = records.get(id)?.status?.clusters?.some(({ state }) => state === "Held") === true;
         if (!workloads.has(id) && !isHeld) monitor.broken(1, `${tenant}/${id} has gone, and ${name} has a copy`);
         continue;
       }
-      const isNeeded = there.some(([, { spec }]) =>
+      const isNeeded = thereIn(copy.namespace).some(({ spec }) =>
         spec.references?.some((each) => each.kind === copy.kind && each.name === copy.name),
       );
       if (!isNeeded) monitor.broken(1, `${tenant}/${id} is needed by nobody on ${name}, and is there`);
     }
-    const namespace = namespaceFor(tenant, "shop");
-    const isThere = physical.store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name: namespace });
-    const isEmpty = Object.values(copyStorages).every((storage) =>
-      physical.store
-        .list(storage, { logicalCluster: "", namespace })
-        .every(({ metadata }) => metadata.name === "kube-root-ca.crt"),
-    );
-    const isUsed = there.length > 0 || [...known.values()].some(({ targets }) => targets.includes(name));
-    if (isThere !== undefined && isEmpty && !isUsed) {
-      monitor.broken(1, `${tenant}: namespace shop is empty on ${name}, and is there`);
+    for (const namespace of checkedNamespaces) {
+      const isUsed =
+        thereIn(namespace).length > 0 ||
+        [...known.values()].some(
+          ({ workload, targets }) => workload.metadata.namespace === namespace && targets.includes(name),
+        );
+      if (!isUsed && isEmptyNamespace(physical, namespaceFor(tenant, namespace))) {
+        monitor.broken(1, `${tenant}: namespace ${namespace} is empty on ${name}, and is there`);
+      }
     }
   }
+}
+
+/** Whether a namespace exists on a cluster and has nothing but what the cluster itself creates there. */
+function isEmptyNamespace({ store }: EmbeddedCluster, namespace: string): boolean {
+  if (store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name: namespace }) === undefined) {
+    return false;
+  }
+  return [...copyStorages].every(([kind, storage]) =>
+    store
+      .list(storage, { logicalCluster: "", namespace })
+      .every(({ metadata }) => isServerCreated(kind, metadata.name ?? "")),
+  );
 }
 
 function readyOf({ registrations }: TenantState): ReadonlySet<string> {
@@ -299,13 +337,23 @@ function isReadyNow({ status, metadata }: ClusterRegistration): boolean {
   return findCondition(status?.conditions, "Ready")?.status === "True" && metadata.deletionTimestamp === undefined;
 }
 
-function differencesIn({ workload, governor }: Case, { object }: FoundCopy): readonly string[] {
+function differencesIn(
+  { monitor }: SimulationEnvironment,
+  { tenant, workload: plain, governor }: Case,
+  { object, registration: name }: FoundCopy,
+): readonly string[] {
+  const registration = monitor.truth.of(tenant).registrations.get(name);
+  const workload = registration === undefined ? plain : expectedOn(plain, governor?.spec.overrides ?? [], registration);
+  const isOverridden = overriddenPartsOf(object) === overriddenPartsOf(workload);
   const { replicas: _, ...spec } = (workload.spec ?? {}) as Readonly<Record<string, unknown>>;
-  const isDivided = governor?.spec.replicas?.mode === "Divided" && workload.kind === "Deployment";
+  const isDivided =
+    (governor?.spec.replicas?.mode === "Divided" && replicatedKinds.has(workload.kind)) ||
+    isAutoscaled(monitor.truth.of(tenant), workload);
   const said = isDivided ? spec : workload.spec;
   const { place, tier } = workload.metadata.labels ?? {};
   return [
     ...(includes(object.spec, said) ? [] : [`${JSON.stringify(object.spec)} in place of ${JSON.stringify(said)}`]),
+    ...(isOverridden ? [] : [`${overriddenPartsOf(object)} in place of ${overriddenPartsOf(workload)}`]),
     ...(includes(object.metadata.labels, { place, tier }) ? [] : ["its labels are others"]),
   ];
 }
@@ -320,7 +368,7 @@ function lackingOn(
   const physical = servers.clusters.get(truth.physicalOf(tenant, name) ?? "");
   const all = physical === undefined ? [] : copiesOn(physical, tenant);
   return referencesOf(workload).flatMap((reference) => {
-    const id = `${reference.kind}/shop/${reference.name}`;
+    const id = `${reference.kind}/${workload.metadata.namespace}/${reference.name}`;
     const copy = all.find((each) => idOfCopy(each) === id);
     if (copy === undefined) return [`${id} is not there`];
     const own = truth.of(tenant).workloads.get(id);
@@ -331,33 +379,19 @@ function lackingOn(
 function companyOn({ servers, monitor }: SimulationEnvironment, { tenant, workload }: Case, name: string): unknown {
   const physical = servers.clusters.get(monitor.truth.physicalOf(tenant, name) ?? "");
   const all = physical === undefined ? [] : copiesOn(physical, tenant);
-  const needed = new Set(referencesOf(workload).map((reference) => `${reference.kind}/shop/${reference.name}`));
+  const { namespace } = workload.metadata;
+  const needed = new Set(referencesOf(workload).map((reference) => `${reference.kind}/${namespace}/${reference.name}`));
   return all.filter((each) => needed.has(idOfCopy(each))).map((each) => [idOfCopy(each), each.object.data]);
 }
 
 const idOfCopy = ({ kind, namespace, name }: FoundCopy): string =>
   idOf({ apiVersion: "", kind, metadata: { namespace, name } });
 
-/** Whether a value says all that another one says. */
-function includes(value: unknown, part: unknown): boolean {
-  if (Array.isArray(part)) {
-    return (
-      Array.isArray(value) && value.length === part.length && part.every((each, index) => includes(value[index], each))
-    );
-  }
-  if (typeof part !== "object" || part === null) return isDeepStrictEqual(value, part);
-  if (typeof value !== "object" || value === null) return false;
-  const fields = value as Readonly<Record<string, unknown>>;
-  // A list without anything in it is not written.
-  return Object.entries(part).every(
-    ([name, each]) =>
-      includes(fields[name], each) || (Array.isArray(each) && each.length === 0 && fields[name] === undefined),
-  );
-}
-
 const sharedOut = (copy: FoundCopy | undefined): number => (copy === undefined ? 0 : replicasOf(copy.object));
 
-function saidByCopy({ spec, metadata, data }: KubeObject, isDivided: boolean): unknown {
+function saidByCopy({ kind, spec, metadata, data }: KubeObject, isDivided: boolean): unknown {
+  // Clusters complete what others say with values of their own, such as uids.
+  if (kind !== "Deployment" && kind !== "Service") return { labels: metadata.labels };
   const { clusterIP: _, clusterIPs: __, replicas, ...said } = (spec ?? {}) as Readonly<Record<string, unknown>>;
   return { labels: metadata.labels, spec: said, data, ...(isDivided ? {} : { replicas }) };
 }
@@ -367,6 +401,8 @@ function statusOf({ status }: KubeObject): unknown {
   const {
     conditions,
     observedGeneration: _,
+    startTime: __,
+    completionTime: ___,
     ...numbers
   } = status as Readonly<{ conditions?: readonly Condition[] }> & Readonly<Record<string, unknown>>;
   const sorted = Object.entries(numbers).toSorted(([one], [other]) => (one < other ? -1 : 1));

@@ -1,13 +1,15 @@
 import type { Collection, KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { credentialsSecretLabel } from "../../lib/api/names.ts";
+import { upsyncOriginAnnotation } from "../../lib/sync/ownership/upsync-origin.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { DesiredPlacement, DesiredRegistration } from "./desired-objects.ts";
-import { type WorkloadKind, workloadOf, workloadResources } from "./desired-workloads.ts";
+import { isPlacedKind, type WorkloadKind, workloadOf, workloadResources } from "./desired-workloads.ts";
 import { clusterAnnotation, type SimulationEnvironment, serverOf } from "./environment.ts";
 import type { Input, SecretContent } from "./scenario.ts";
-import { tokensOf } from "./servers.ts";
+import { featureNamespaces, tokensOf } from "./servers.ts";
 
 /** The users of all tenants: each of their changes is retried until kcp accepts it, whatever state the controllers are in. */
 export interface User {
@@ -24,12 +26,20 @@ export interface User {
 }
 
 const secrets: Collection = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
+const namespaces: Collection = { type: { group: "", version: "v1", plural: "namespaces" } };
+const isFeatureNamespace = (name: string | undefined): boolean => featureNamespaces.some((each) => each === name);
 const incarnationAnnotation = "simulation/incarnation";
 const patienceMs = 2_000;
 /** Inputs that are not of users. */
-const otherKinds = ["cluster", "hand", "bind", "unbind"] as const;
+const otherKinds = ["cluster", "hand", "original", "bind", "unbind"] as const;
 type UserInput = Exclude<Input, { kind: (typeof otherKinds)[number] }>;
 const isUserInput = (input: Input): input is UserInput => !otherKinds.some((kind) => kind === input.kind);
+
+/** Types whose deletion ends when clusters answer. */
+const endsWithClusters: ReadonlySet<string> = new Set([
+  "namespaces",
+  ...Object.keys(workloadResources).flatMap((kind) => (isPlacedKind(kind) ? [workloadResources[kind].plural] : [])),
+]);
 
 type Wanted = Readonly<{ object: KubeObject | undefined; incarnation: number; collection: Collection; name: string }>;
 type Place = Readonly<{ client: KubeClient; collection: Collection; name: string }>;
@@ -42,6 +52,8 @@ export function createUser(world: SimulationEnvironment): User {
   const setOut = new Map<string, () => void>();
   /** The last desired state of each registration; it decides the form of the secret. */
   const desiredRegistrations = new Map<string, DesiredRegistration>();
+  /** What each registration mirrors. */
+  const upsyncs = new Map<string, DesiredRegistration["spec"]["upsync"]>();
 
   const idOf = (tenant: number, { type: { plural }, namespace = "" }: Collection, name: string): string =>
     `${tenant} ${plural} ${name} ${namespace}`;
@@ -56,8 +68,12 @@ export function createUser(world: SimulationEnvironment): User {
       if (object !== undefined) await client.create(collection, object);
       return true;
     }
+    const isMirror = present.metadata.annotations?.[upsyncOriginAnnotation] !== undefined;
+    // Nothing of the user's is there.
+    if (isMirror && object === undefined) return true;
     const { uid = "", deletionTimestamp, annotations = {} } = present.metadata;
-    if (object === undefined || Number(annotations[incarnationAnnotation]) !== incarnation) {
+    const isAnother = !isMirror && Number(annotations[incarnationAnnotation]) !== incarnation;
+    if (object === undefined || isAnother) {
       monitor.mayGo(uid);
       if (deletionTimestamp === undefined) await client.delete(address, { preconditions: { uid } });
       return object === undefined;
@@ -79,10 +95,16 @@ export function createUser(world: SimulationEnvironment): User {
     if (client === undefined || desired === undefined) return;
     let isDone = false;
     try {
+      // What is created in a namespace that still has to be deleted would go with it.
+      if (isFeatureNamespace(collection.namespace) && open.has(idOf(tenant, namespaces, collection.namespace ?? ""))) {
+        throw new ControllerError("conflict", "the namespace is not what it should be yet");
+      }
       isDone = await attempt({ client, collection, name }, desired);
     } catch (error) {
       const fault = faultOf(error);
-      if (fault !== "conflict" && fault !== "exists" && fault !== "not-found") {
+      // In a namespace that is being deleted nothing can be created.
+      const isTooEarly = fault === "forbidden" && isFeatureNamespace(collection.namespace);
+      if (fault !== "conflict" && fault !== "exists" && fault !== "not-found" && !isTooEarly) {
         world.fail(`the user cannot have ${id}`, error);
         return;
       }
@@ -125,6 +147,21 @@ export function createUser(world: SimulationEnvironment): User {
       return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
     });
 
+  const wantRegistration = (tenant: number, name: string, desired: DesiredRegistration, anew = false): void => {
+    const upsync = upsyncs.get(idOf(tenant, registrations, name));
+    const spec = { ...desired.spec, ...(upsync !== undefined && { upsync }) };
+    want(tenant, registrations, name, (incarnation) => registrationOf(name, { ...desired, spec }, incarnation), anew);
+  };
+  /** With a namespace goes everything in it. */
+  const forgetContent = (tenant: number, namespace: string): void => {
+    for (const [id, each] of wanted) {
+      if (!id.startsWith(`${tenant} `) || each.object?.metadata.namespace !== namespace) continue;
+      wanted.set(id, { ...each, object: undefined });
+      open.delete(id);
+      setOut.delete(id);
+    }
+  };
+
   const applyInput = (input: UserInput): void => {
     const { tenant, name } = input;
     log(`user ${JSON.stringify(input)}`);
@@ -139,8 +176,21 @@ export function createUser(world: SimulationEnvironment): User {
             secretOf({ tenant, name, content: "one", desired }, incarnation),
           );
         }
-        const anew = input.kind === "register-anew";
-        want(tenant, registrations, name, (incarnation) => registrationOf(name, desired, incarnation), anew);
+        wantRegistration(tenant, name, desired, input.kind === "register-anew");
+        return;
+      }
+      case "upsync": {
+        const id = idOf(tenant, registrations, name);
+        upsyncs.set(id, input.upsync);
+        const desired = desiredRegistrations.get(idOf(tenant, secrets, name));
+        if (desired !== undefined && wanted.get(id)?.object !== undefined) wantRegistration(tenant, name, desired);
+        return;
+      }
+      case "namespace": {
+        const { labels } = input;
+        if (labels === undefined) forgetContent(tenant, name);
+        const object = { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { ...labels } } };
+        want(tenant, namespaces, name, labels && ((incarnation) => withIncarnation(object, incarnation)));
         return;
       }
       case "unregister":
@@ -202,7 +252,7 @@ export function createUser(world: SimulationEnvironment): User {
       go();
     },
     get open() {
-      return [...open].filter((id) => !/ (deployments|services) /.test(id)).length;
+      return [...open].filter((id) => !endsWithClusters.has(id.split(" ")[1] ?? "")).length;
     },
   };
 }

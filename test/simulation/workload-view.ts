@@ -9,7 +9,7 @@ import { recordName } from "../../lib/sync/ownership/record.ts";
 import { hasValidSelector, selectsWorkload } from "../../lib/sync/selection.ts";
 import type { WorkRun } from "./cause.ts";
 import { markOf, namespaceFor } from "./copies.ts";
-import { type WorkloadKind, workloadKinds, workloadResources } from "./desired-workloads.ts";
+import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
 import { type Delivered, kcpServer, type ProcessView, type Source, type ViewAddress } from "./process-view.ts";
 
 /** A workload, or an object that one refers to, by its name in kcp. */
@@ -41,9 +41,12 @@ export interface WorkloadView {
   isOwn(copy: KubeObject, registration: string): boolean;
 }
 
-/** The kind of objects of a type; undefined for one that no tenant of a run has as a workload. */
+/** The kinds that the laws of the history judge: those that every scenario has. */
+const judgedKinds = ["Deployment", "Service", "ConfigMap", "Secret"] as const satisfies readonly WorkloadKind[];
+
+/** The kind of objects of a type; undefined for one that the laws of the history do not judge. */
 export function kindOf(plural: string): WorkloadKind | undefined {
-  return workloadKinds.find((kind) => workloadResources[kind].plural === plural);
+  return judgedKinds.find((kind) => workloadResources[kind].plural === plural);
 }
 
 /** TMC adds no finalizer to these, so that nobody sees them being deleted. */

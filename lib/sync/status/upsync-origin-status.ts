@@ -1,3 +1,4 @@
+import type { Texts } from "../../model/json.ts";
 import type { WorkloadAddress } from "../../model/key.ts";
 import type { Observed } from "../observed.ts";
 import type { UpsyncOrigin } from "../ownership/upsync-origin.ts";
@@ -14,8 +15,12 @@ export type UpsyncOriginState = Readonly<{
 
 /** Reads the originals of upsynced workloads. */
 export interface UpsyncOrigins {
-  /** Undefined when upsync no longer covers the object. */
-  read(origin: UpsyncOrigin, address: WorkloadAddress, signal: AbortSignal): Promise<UpsyncOriginState | undefined>;
+  /** Reads the original of an upstream object with these labels. Undefined when upsync no longer covers it. */
+  read(
+    origin: UpsyncOrigin,
+    upstream: Readonly<{ address: WorkloadAddress; labels: Texts | undefined }>,
+    signal: AbortSignal,
+  ): Promise<UpsyncOriginState | undefined>;
 }
 
 /** The state of the original in the form of a copy's outcome; TMC never writes it. */

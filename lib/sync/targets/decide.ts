@@ -106,10 +106,15 @@ export function decideTarget(facts: TargetFacts): TargetAction {
   if (previous?.appliedHash !== undefined && !isHashApplied && policy.drift !== "Pause")
     return { action: "apply", cause: "changed" };
   if (differences === undefined) return { action: "compare" };
-  if (differences.length === 0) return { action: "keep", isUpToDate: true };
-  if (!isHashApplied && previous?.appliedVersion === appliedVersionOf(copy))
+  // Differences do not show what an earlier manifest had and this one has not: only a write removes that.
+  const isUnrecorded = previous?.appliedHash === undefined;
+  if (
+    !isHashApplied &&
+    (previous?.appliedVersion === appliedVersionOf(copy) || (isUnrecorded && differences.length === 0))
+  )
     return { action: "apply", cause: "changed" };
-  if (previous?.appliedHash === undefined || revertsDrift(policy)) return { action: "apply", cause: "drifted" };
+  if (differences.length === 0) return { action: "keep", isUpToDate: true };
+  if (isUnrecorded || revertsDrift(policy)) return { action: "apply", cause: "drifted" };
   return keepDrifted(policy, differences);
 }
 

@@ -2,8 +2,9 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
+import { createUpsyncOrigins } from "../../../lib/upsync/world.ts";
 import { InMemoryClusters, nameOf } from "../../support/in-memory-clusters.ts";
-import { Killed, tenant } from "../../support/in-memory-world.ts";
+import { deployments, Killed, tenant } from "../../support/in-memory-world.ts";
 
 function worldOf(isWatching: boolean, ...clusters: readonly string[]): InMemoryClusters {
   const world = new InMemoryClusters({ isWatching });
@@ -66,6 +67,17 @@ describe.each([
       world.upstreamObjects.clear();
       await world.settle();
       expect(world.upstream()).toMatchObject({ spec: { replicas: 5 } });
+    });
+
+    it("gets its labels back upstream when a user changes one that the opt-in names", async () => {
+      const world = aWorld();
+      const matchLabels = { app: "web" };
+      world.register("east", [{ apiVersion: "apps/v1", kind: "Deployment", matchLabels }]);
+      world.createDownstream("east");
+      await world.settle();
+      world.edit("web", (object) => ({ ...object, metadata: { ...object.metadata, labels: { app: "api" } } }));
+      await world.settle();
+      expect(world.upstream()).toMatchObject({ metadata: { labels: matchLabels } });
     });
 
     it("is not written repeatedly when upstream stores it differently", async () => {
@@ -369,6 +381,26 @@ describe.each([
       await world.reconcileRegistration("east");
       expect(world.condition("east", "UpsyncHeld")).toBe("True DeletionsHeld");
     });
+  });
+
+  it("the original of an object whose labels are no longer opted in is not reported as unreadable", async () => {
+    const world = aWorld();
+    world.createDownstream("east");
+    await world.settle();
+    const object = world.upstream();
+    const origin = object && upsyncOriginOf(object, tenant);
+    if (origin === undefined) throw new Error("the object was not upsynced");
+    const address = { type: deployments, namespace: "shop", name: "web" };
+    const upstream = { address, labels: object?.metadata.labels };
+    const read = () => createUpsyncOrigins(world.tools()).read(origin, upstream, new AbortController().signal);
+    expect(await read()).toMatchObject({ targetCluster: "east", copy: { uid: origin.uid } });
+    world.update("east", ({ spec }) => ({
+      spec: { ...spec, upsync: [{ apiVersion: "apps/v1", kind: "Deployment", matchLabels: { app: "api" } }] },
+    }));
+    const { length: before } = world.reads;
+    expect(await read()).toBeUndefined();
+    // A watch has only what is opted in, so nothing has to be read.
+    expect(world.reads.length - before).toBe(isWatching ? 0 : 1);
   });
 
   describe("a process that dies before any write", () => {

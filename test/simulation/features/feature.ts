@@ -15,6 +15,8 @@ export type Feature = Readonly<{
   name: string;
   /** The share of the seeds that have it, from 0 to 1. */
   share: number;
+  /** Whether it needs every type of the product's export; the servers of other seeds export two, which costs less. */
+  exportsAllTypes?: boolean;
   /** The steps to add, in any order, between 0 and `endMs`. */
   steps(seeded: Seeded, facts: FeatureFacts): readonly Step[];
 }>;

@@ -63,6 +63,19 @@ describe("decideTarget", () => {
     ],
     "compares a copy with another uid": [{ previous: { ...written, uid: "u0" } }, { action: "compare" }],
     "compares a copy without a recorded entry": [{ previous: undefined }, { action: "compare" }],
+    // The manifest that was written may have had more than the desired one has.
+    "applies a copy without a recorded write, also without differences": [
+      { previous: undefined, differences: [] },
+      { action: "apply", cause: "changed" },
+    ],
+    "applies a manifest that only lacks fields, with the drift policy Pause": [
+      { previous: { ...written, appliedHash: "f0" }, differences: [], policy: { drift: "Pause" } },
+      { action: "apply", cause: "changed" },
+    ],
+    "reverts a copy without a recorded write that differs": [
+      { previous: undefined, differences: ["spec.replicas"] },
+      { action: "apply", cause: "drifted" },
+    ],
     "keeps a changed copy without differences": [
       { previous: { ...written, appliedVersion: "g2" }, differences: [] },
       { action: "keep", isUpToDate: true },
