@@ -3,7 +3,7 @@ import type { WorkItem } from "../../lib/model/work-item.ts";
 
 /** Which controller does something, and for which key, where it is for one. */
 export type Cause = Readonly<{
-  process: Readonly<{ name: string; skewMs: number }>;
+  process: Readonly<{ name: string; skewsMs: ReadonlySet<number> }>;
   /** One run of the work on a key. */
   work?: Readonly<{ item: WorkItem }> | undefined;
 }>;

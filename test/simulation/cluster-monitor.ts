@@ -5,9 +5,9 @@ import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type ActualState, candidatesFor, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
-import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
+import { copiesOn, type FoundCopy, isRecorded, markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import { foreignAnnotation } from "./manual-change.ts";
-import { type Servers, workloadNamespaces } from "./servers.ts";
+import { type Servers, spareName, workloadNamespaces } from "./servers.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
@@ -18,12 +18,22 @@ export interface ClusterMonitor {
   isAbandoned(tenant: string, physical: string): boolean;
   /** A registration has gone. */
   registrationGone(tenant: string, physical: string): void;
+  /** Restores a server; notes the copies that no sync record may name afterwards. */
+  restoring(server: string, restore: () => void): void;
+  /** Whether a restore brought a copy back, or took away what kcp knew of it: TMC changes such a copy only where it is to be. */
+  isForgotten(copy: FoundCopy): boolean;
+  /** Another server answers under the name of a cluster. */
+  identityChanged(physical: string): void;
   end(): void;
 }
 
 export type ClusterMonitorOptions = Readonly<{
   servers: Servers;
   truth: ActualState;
+  routes: ReadonlyMap<string, string>;
+  /** The uids of objects that people have deleted. */
+  mayGo: ReadonlySet<string>;
+  isRestoring: () => boolean;
   log: (line: string) => void;
   broken: (law: number, message: string) => void;
   /** Hears of every change that a controller makes on a cluster. */
@@ -36,15 +46,30 @@ export type ClusterMonitorOptions = Readonly<{
  */
 const hearingMs = 240_000;
 
+/** A probe per interval, and as long as it and a reconcile may take. */
+const detectionMs = 65_000;
+
 /** As long as a call takes to a slow cluster, and the second that times are rounded to. */
 const onItsWayMs = 2_000;
 
 type Health = { most: number; isHealthy: boolean; lastHealthyMs: number };
 
 /** Watches the clusters of a run. */
-export function createClusterMonitor({ servers, truth, log, broken, onWrite }: ClusterMonitorOptions): ClusterMonitor {
+export function createClusterMonitor({
+  servers,
+  truth,
+  routes,
+  mayGo,
+  isRestoring,
+  log,
+  broken,
+  onWrite,
+}: ClusterMonitorOptions): ClusterMonitor {
+  /** When another server began to answer under the name of a cluster, for the last time. */
+  const changedMs = new Map<string, number>();
   const health = new Map<string, Health>();
   const abandoned = new Set<string>();
+  const forgotten = new Set<string>();
   const onceOurs = new Set<string>();
   const nowMs = (): number => servers.clock.now();
   const tenantByNamespace = new Map(
@@ -127,7 +152,9 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     const cause = causes.getStore();
     noteHealth(physical, object, type === "DELETED");
     const isStrangers = (previous ?? object).metadata.annotations?.[foreignAnnotation] !== undefined;
-    if (isStrangers && type === "DELETED") broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
+    if (isRestoring()) return;
+    if (isStrangers && type === "DELETED" && !mayGo.has(object.metadata.uid ?? ""))
+      broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
     if (cause === undefined) return;
     const where = `${object.kind} ${key.namespace}/${key.name} on ${physical}`;
     log(`${type} ${where}`);
@@ -150,12 +177,29 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     const isGoing = type === "DELETED" || object.metadata.deletionTimestamp !== undefined;
     if (isGoing && previous.metadata.deletionTimestamp === undefined) checkRemoval(physical, previous, cause);
   };
+  /** Law 3: nothing is written to a cluster that is not the registered one, once a probe has had time to find that out. */
+  const checkIdentity = (
+    { method, path }: Pick<TransportRequest, "method" | "path">,
+    { logicalCluster, name }: ObjectKey,
+  ): void => {
+    const physical = truth.physicalOf(logicalCluster, name) ?? "";
+    const sinceMs = changedMs.get(physical);
+    const registered = truth.of(logicalCluster).registrations.get(name)?.status?.clusterUID;
+    if (method === "GET" || sinceMs === undefined || registered === undefined) return;
+    const store = servers.clusters.get(routes.get(`${logicalCluster} ${physical}`) ?? physical)?.store;
+    const uid = store?.get({ storage: "namespaces", logicalCluster: "", namespace: "", name: "kube-system" })?.metadata
+      .uid;
+    if (uid !== registered && nowMs() - sinceMs > detectionMs) {
+      broken(3, `${method} ${path} was sent to ${uid}, but ${logicalCluster}/${name} is ${registered}`);
+    }
+  };
   const unsubscribes = [...servers.clusters].map(([name, { store }]) =>
     store.subscribe((change) => onChange(name, change)),
   );
 
   return {
     request: ({ path, method }, cause, registration) => {
+      checkIdentity({ path, method }, registration);
       const own = cause?.work?.item.key;
       const isOwn = own?.kind === "Workload" ? own.logicalCluster === registration.logicalCluster : undefined;
       const isProbe = own !== undefined && formatKey(own) === formatKey(registration);
@@ -182,10 +226,28 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
       }
       if (method !== "GET" && own?.kind !== "Workload") broken(4, `${method} ${path} was sent for no workload`);
     },
-    mostReady: (tenant, id, physical) => health.get(`${tenant} ${id} ${physical}`)?.most ?? 0,
+    // Where the address of a cluster has led to the spare one, the numbers may be of that.
+    mostReady: (tenant, id, physical) =>
+      Math.max(...[physical, spareName].map((name) => health.get(`${tenant} ${id} ${name}`)?.most ?? 0)),
     isAbandoned: (tenant, physical) => abandoned.has(`${tenant} ${physical}`),
     registrationGone: (tenant, physical) => {
       abandoned.add(`${tenant} ${physical}`);
+    },
+    restoring: (server, restore) => {
+      const uidsNow = (): readonly string[] => allCopies(servers).map(({ copy }) => uidOf(copy));
+      const before = new Set(uidsNow());
+      restore();
+      if (server !== "kcp") {
+        for (const uid of uidsNow()) if (!before.has(uid)) forgotten.add(uid);
+        return;
+      }
+      for (const { tenant, copy } of allCopies(servers)) {
+        if (!isRecorded(truth.of(tenant).records, copy)) forgotten.add(uidOf(copy));
+      }
+    },
+    isForgotten: (copy) => forgotten.has(uidOf(copy)),
+    identityChanged: (physical) => {
+      changedMs.set(physical, nowMs());
     },
     end: () => {
       for (const unsubscribe of unsubscribes) unsubscribe();
@@ -197,6 +259,14 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
 export function isInformerRequest({ path }: Pick<TransportRequest, "path">): boolean {
   return path.includes("labelSelector=");
 }
+
+function allCopies({ clusters, tenants }: Servers): readonly Readonly<{ tenant: string; copy: FoundCopy }>[] {
+  return [...clusters.values()].flatMap((cluster) =>
+    tenants.flatMap((tenant) => copiesOn(cluster, tenant).map((copy) => ({ tenant, copy }))),
+  );
+}
+
+const uidOf = ({ object }: FoundCopy): string => object.metadata.uid ?? "";
 
 /** How many replicas an object says are ready. */
 export function readyReplicasOf({ status }: KubeObject): number {

@@ -3,13 +3,14 @@ import { calm, type SimulationEnvironment } from "./environment.ts";
 import { type SimProcess, startProcess } from "./process.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { ClusterState, Fault } from "./scenario.ts";
+import type { ServerFault } from "./server-faults.ts";
 import { controllerUser, type Physical } from "./servers.ts";
 
 /** The controllers of a run, and everything that goes wrong with them and between them. */
 export interface Controllers {
   /** Starts the first controller. */
   begin(): void;
-  happen(fault: Fault): void;
+  happen(fault: Exclude<Fault, ServerFault>): void;
   setCluster(cluster: Physical, state: ClusterState): void;
   /** Ends every fault; one controller, whose clock is right, is left or begins. */
   cease(): void;
@@ -115,6 +116,12 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
         case "cluster-fault": {
           const injection = servers.clusters.get(fault.cluster)?.faults.inject(fault.rule);
           if (injection !== undefined) inject(injection, fault.forMs);
+          return;
+        }
+        case "clock-jump": {
+          const process = primary;
+          process?.jump(fault.byMs);
+          within(fault.forMs, () => process?.jump(-fault.byMs));
           return;
         }
         case "cut-watches":

@@ -1,13 +1,16 @@
 import { createHash } from "node:crypto";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
 import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
+import { foreignGroups } from "./foreign-objects.ts";
 import { createMonitor, type Monitor } from "./monitor.ts";
 import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
+import { withSmallDiscovery } from "./small-discovery.ts";
 
 /** Which cluster a registration stands for; only the simulation reads it. */
 export const clusterAnnotation = "simulation/cluster";
@@ -38,6 +41,10 @@ export type SimulationEnvironment = Readonly<{
   /** Where the operator says a registered cluster is; undefined when it names none. */
   operatorServer(key: ObjectKey, registration: ClusterRegistration): string | undefined;
   operatorToken(cluster: string): string;
+  /** `tenant physical` → the cluster that answers there, where it is another one. */
+  routes: Map<string, string>;
+  /** The way to the cluster that answers under a name; where it leads may change. */
+  transportTo(key: ObjectKey, physical: string): Transport;
 }>;
 
 export type SimulationOptions = Readonly<{
@@ -71,7 +78,9 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     notes.update(`${note}\n`);
     onLog?.(note);
   };
-  const monitor = createMonitor({ servers, settings, log });
+  const routes = new Map<string, string>();
+  const monitor = createMonitor({ servers, settings, routes, log });
+  const groups = scenario.features.includes("foreign-objects") ? foreignGroups : undefined;
   return {
     servers,
     seeded,
@@ -88,5 +97,28 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
       return physical === undefined ? undefined : serverOf(physical);
     },
     operatorToken: (cluster) => tokensOf(servers.tenants.indexOf(cluster))[0],
+    routes,
+    transportTo: ({ logicalCluster }, physical) => {
+      const open = (name: string): Transport => {
+        const cluster = servers.clusters.get(name);
+        if (cluster === undefined) throw new Error(`simulation: there is no cluster ${name}`);
+        return withSmallDiscovery(cluster.transport(), groups);
+      };
+      const own = open(physical);
+      const others = new Map<string, Transport>();
+      return {
+        send: (request) => {
+          const name = routes.get(`${logicalCluster} ${physical}`);
+          if (name === undefined) return own.send(request);
+          const other = others.get(name) ?? open(name);
+          others.set(name, other);
+          return other.send(request);
+        },
+        close: () => {
+          for (const other of others.values()) void other.close();
+          return own.close();
+        },
+      };
+    },
   };
 }

@@ -44,6 +44,10 @@ export interface Monitor {
   lastSuccessMs(key: ObjectKey): number | undefined;
   /** From now on nobody does anything: counts what happens nevertheless. */
   beginRest(): Rest;
+  /** Restores a server: changes meanwhile have no cause, and only what is stored afterwards counts. */
+  restoring(server: string, restore: () => void): void;
+  /** Notes what users have deleted; the answer goes back to that. */
+  save(): () => void;
   /** From now on only other tenants act: reports why keys of this tenant are reconciled. */
   beginNeighbour(tenant: string): () => readonly WorkItem[];
   end(): void;
@@ -69,10 +73,18 @@ const roundingMs = 1_000;
 export function createMonitor({
   servers,
   settings,
+  routes,
   log,
-}: Readonly<{ servers: Servers; settings: ControllerSettings; log: (line: string) => void }>): Monitor {
+}: Readonly<{
+  servers: Servers;
+  settings: ControllerSettings;
+  /** `tenant physical` → the cluster that answers there, where it is another one. */
+  routes: ReadonlyMap<string, string>;
+  log: (line: string) => void;
+}>): Monitor {
   const violations: Violation[] = [];
   const mayGo = new Set<string>();
+  let isRestoring = false;
   const everSeen = new Set<string>();
   const successes = new Map<string, Success[]>();
   let rest: { writes: string[]; probing: Map<string, Set<unknown>>; reads: Map<string, string[]> } | undefined;
@@ -95,9 +107,13 @@ export function createMonitor({
     const limitMs = settings.reconcileSeconds * 1000;
     const heartbeat = now.status?.lastHeartbeat;
     if (heartbeat !== undefined && heartbeat !== before?.status?.lastHeartbeat) {
-      const probeMs = Date.parse(heartbeat) - cause.process.skewMs;
-      if (probeMs > nowMs()) broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat} has not come yet`);
-      if (!seen.some(({ atMs }) => atMs >= probeMs - roundingMs && atMs <= probeMs + roundingMs + limitMs)) {
+      const probesMs = [...cause.process.skewsMs].map((skewMs) => Date.parse(heartbeat) - skewMs);
+      if (probesMs.every((probeMs) => probeMs > nowMs())) {
+        broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat} has not come yet`);
+      }
+      const isSeen = (probeMs: number): boolean =>
+        seen.some(({ atMs }) => atMs >= probeMs - roundingMs && atMs <= probeMs + roundingMs + limitMs);
+      if (!probesMs.some(isSeen)) {
         broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat}, but no answer was seen then`);
       }
     }
@@ -111,6 +127,9 @@ export function createMonitor({
   const clusters = createClusterMonitor({
     servers,
     truth,
+    routes,
+    mayGo,
+    isRestoring: () => isRestoring,
     log,
     broken,
     onWrite: (text) => rest?.writes.push(text),
@@ -157,7 +176,10 @@ export function createMonitor({
       const isKnown = physical !== undefined && !clusters.isAbandoned(tenant, physicalName);
       const left = isKnown ? copiesOn(physical, tenant) : [];
       for (const copy of left) {
-        const isIts = `${copy.kind}/${copy.namespace}/${copy.name}` === id && copy.registration === name;
+        const isIts =
+          `${copy.kind}/${copy.namespace}/${copy.name}` === id &&
+          copy.registration === name &&
+          !clusters.isForgotten(copy);
         if (isIts) broken(3, `${tenant}/${id} was let go while ${name} has a copy`);
       }
     }
@@ -195,6 +217,7 @@ export function createMonitor({
         formatKey(workloadKey(key.logicalCluster, { type: served, namespace: key.namespace, name: key.name })),
       );
     }
+    if (isRestoring) return;
     if (kind !== "ClusterRegistration" && kind !== "WorkloadPlacement") {
       if (kind === "Deployment" || kind === "Service") checkWorkload(change, cause);
       else if (kind === "WorkloadSync") checkRecord(change, cause);
@@ -340,6 +363,18 @@ export function createMonitor({
         get probes() {
           return new Map([...begun.probing].map(([key, works]) => [key, works.size]));
         },
+      };
+    },
+    restoring: (server, restore) => {
+      isRestoring = true;
+      clusters.restoring(server, restore);
+      isRestoring = false;
+    },
+    save: () => {
+      const saved = [...mayGo];
+      return () => {
+        mayGo.clear();
+        for (const uid of saved) mayGo.add(uid);
       };
     },
     beginNeighbour: (tenant) => {

@@ -11,13 +11,15 @@ import { simulatedHubId } from "./copies.ts";
 import type { SimulationEnvironment } from "./environment.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { controllerToken, tenantPaths } from "./servers.ts";
-import { withSmallDiscovery } from "./small-discovery.ts";
 import { createWire, type WireEvents } from "./wire.ts";
 
 /** A controller's process: its own clock, its own wires, and a life that can end between any two things it does. */
 export interface SimProcess {
   readonly name: string;
+  /** How far its wall clock is ahead now. */
   readonly skewMs: number;
+  /** Every value that `skewMs` has had. */
+  readonly skewsMs: ReadonlySet<number>;
   readonly alive: boolean;
   /** Ends it at once: nothing that it was about to do happens any more. */
   kill(): void;
@@ -25,6 +27,8 @@ export interface SimProcess {
   terminate(): void;
   /** Has it die at one of its next writes, to kcp or to a cluster: before the request leaves, or once the server has acted on it. */
   dieAtWrite(nth: number, when: "before" | "after"): void;
+  /** Sets its wall clock ahead, or back if negative; its monotonic clock and its timers do not change. */
+  jump(byMs: number): void;
   /** Takes that back. */
   spare(): void;
   /** How many writes it has sent, to kcp and to clusters. */
@@ -46,12 +50,14 @@ export type ProcessOptions = Readonly<{
 const mostWorksAtOnce = 3_000;
 
 /** Starts a controller in a process of its own. */
-export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessOptions): SimProcess {
+export function startProcess({ world, name, skewMs: firstSkewMs, onExit, sabotage }: ProcessOptions): SimProcess {
   const { servers, weather, seeded, monitor } = world;
   const dice = seeded.fork(name);
   const timers = new Set<() => void>();
   const deaths = new Set<() => void>();
   let alive = true;
+  let skewMs = firstSkewMs;
+  const skewsMs = new Set([skewMs]);
   let writes = 0;
   let busy = { atMs: 0, works: 0 };
   let death: Readonly<{ atWrite: number; when: "before" | "after" }> | undefined;
@@ -125,7 +131,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   const clusterWire = (key: ObjectKey, physical: string): Transport => {
     const cluster = servers.clusters.get(physical);
     if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    const wire = wireTo(withSmallDiscovery(cluster.transport()), {
+    const wire = wireTo(world.transportTo(key, physical), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
           world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
@@ -151,7 +157,15 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   });
   const process: SimProcess = {
     name,
-    skewMs,
+    get skewMs() {
+      return skewMs;
+    },
+    skewsMs,
+    jump: (byMs) => {
+      skewMs += byMs;
+      skewsMs.add(skewMs);
+      world.log(`the clock of ${name} is ${skewMs} ms ahead`);
+    },
     get alive() {
       return alive;
     },

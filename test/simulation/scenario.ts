@@ -16,7 +16,9 @@ import {
   type WorkloadKind,
 } from "./desired-workloads.ts";
 import { chooseFeatures } from "./features/features.ts";
+import type { ForeignInput } from "./foreign-objects.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
+import type { ServerFault } from "./server-faults.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 
 /** How a cluster is; all but "up" end in a registration that is not Ready. */
@@ -42,7 +44,8 @@ export type Input =
   | Readonly<{ kind: "apply-anew"; tenant: number; name: string; desired: DesiredWorkload }>
   | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
-  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>;
+  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>
+  | ForeignInput;
 
 /** What somebody does on a cluster, in the namespace that a tenant's namespace has there; nothing where that is not to be found. */
 export type Deed = Readonly<{ namespace: WorkloadNamespace; name: string }> &
@@ -67,7 +70,10 @@ export type Fault =
   | Readonly<{ kind: "cut-watches" }>
   | Readonly<{ kind: "forget-history" }>
   | Readonly<{ kind: "queue-weather"; weather: QueueWeather; forMs: number }>
-  | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>;
+  | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>
+  /** The wall clock of the running controller is set ahead or back, and after a time to where it was. */
+  | Readonly<{ kind: "clock-jump"; byMs: number; forMs: number }>
+  | ServerFault;
 
 export type Step = Readonly<{ atMs: number }> & (Readonly<{ input: Input }> | Readonly<{ fault: Fault }>);
 

@@ -20,6 +20,8 @@ import { createSimClock, type SimClock } from "./sim-clock.ts";
 export const tenantPaths = ["root:a", "root:b"] as const;
 export const physicalNames = ["c0", "c1", "c2", "c3"] as const;
 export type Physical = (typeof physicalNames)[number];
+/** A healthy cluster that no scenario registers: credentials may lead to it by mistake. */
+export const spareName = "spare";
 
 /**
  * The namespaces in which tenants keep workloads. What ends up on clusters from the first one follows from the desired objects
@@ -51,6 +53,8 @@ export type Servers = Readonly<{
   restart(seeded: Seeded): Promise<void>;
 }>;
 
+/** The namespace whose uid is the identity of a cluster. */
+export const identityKey: StoreKey = { storage: "namespaces", logicalCluster: "", namespace: "", name: "kube-system" };
 const namespaces = { group: "", version: "v1", plural: "namespaces" } as const;
 /** More than the longest wait of any controller of a cluster takes. */
 const mostRounds = 30;
@@ -133,12 +137,14 @@ export async function startServers(): Promise<Servers> {
       tokensOf(tenant).map((token) => [token, { name: path, groups: ["system:masters", "system:authenticated"] }]),
     ),
   );
-  for (const name of physicalNames) {
+  for (const name of [...physicalNames, spareName]) {
     clusters.set(name, await startEmbeddedCluster({ name, listen: false, clock, random, authority, users, nodes: 2 }));
   }
   await settle();
 
   const emptied = [kcp, ...clusters.values()].map(({ store }) => emptier(store));
+
+  const identities = [...clusters.values()].map((cluster) => [cluster, cluster.store.get(identityKey)] as const);
 
   return {
     clock,
@@ -159,6 +165,12 @@ export async function startServers(): Promise<Servers> {
         await clock.runUntil(clock.now() + 60_000);
         kcp.settle();
         if (isEmpty && clock.pending === 0) break;
+      }
+      // A cluster that was built anew has another identity.
+      for (const [{ store }, identity] of identities) {
+        if (identity !== undefined && store.get(identityKey)?.metadata.uid !== identity.metadata.uid) {
+          store.put(identityKey, structuredClone(identity));
+        }
       }
       for (const { store } of [kcp, ...clusters.values()]) store.compact();
       const order = seeded.fork("order");

@@ -1,13 +1,16 @@
 import { createControllers } from "./controllers.ts";
 import { aDesiredDeployment, placeLabel } from "./desired-workloads.ts";
 import { createSimulation } from "./environment.ts";
+import { changeForeignObject, serveCustomType } from "./foreign-objects.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
 import { changeByHand } from "./manual-change.ts";
 import type { Violation } from "./monitor.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
+import { createPeople } from "./people.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { generateScenario, type Scenario } from "./scenario.ts";
 import { createSeeded } from "./seeded.ts";
+import { createServerFaults, isServerFault, stepsThatCount } from "./server-faults.ts";
 import { physicalNames, type Servers, startMs } from "./servers.ts";
 import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
 import { createUser } from "./user.ts";
@@ -103,24 +106,32 @@ export async function runScenario(
   const { monitor } = world;
   const controllers = createControllers(world, sabotage);
   const user = createUser(world);
+  const people = createPeople(world);
+  if (scenario.features.includes("foreign-objects")) await serveCustomType(servers);
+  const serverFaults = createServerFaults(world, { user, people, seeded: world.seeded.fork("server faults") });
+  const steps = isFaulty ? scenario.steps : stepsThatCount(scenario.steps);
   const pass = (ms: number): Promise<void> => clock.runUntil(clock.now() + ms);
 
   controllers.begin();
   if (isHurried) {
-    user.doAll(scenario.steps.flatMap((step) => ("input" in step ? [step.input] : [])));
+    user.doAll(steps.flatMap((step) => ("input" in step ? [step.input] : [])));
   } else {
-    for (const step of scenario.steps) {
+    for (const step of steps) {
       await clock.runUntil(startMs + step.atMs);
       if ("input" in step) {
         if (step.input.kind === "cluster") controllers.setCluster(step.input.cluster, step.input.state);
         else if (step.input.kind === "hand") changeByHand(world, step.input);
+        else if (step.input.kind === "foreign") changeForeignObject(world, step.input);
         else user.doAll([step.input]);
-      } else if (isFaulty) controllers.happen(step.fault);
+      } else if (!isFaulty) continue;
+      else if (isServerFault(step.fault)) serverFaults.happen(step.fault);
+      else controllers.happen(step.fault);
     }
     await clock.runUntil(startMs + scenario.endMs);
   }
 
   controllers.cease();
+  serverFaults.cease();
   for (const cluster of physicalNames) controllers.setCluster(cluster, "up");
   await pass(recoveryMs);
   for (const cluster of physicalNames) controllers.setCluster(cluster, scenario.finalStates[cluster]);
@@ -178,6 +189,7 @@ export async function runScenario(
       monitor.broken(4, `${key.kind} ${key.name} of the quiet tenant was worked on: ${reason}`);
     }
   }
+  people.end();
   controllers.end();
   monitor.end();
   return {

@@ -3,17 +3,18 @@ import type { Transport } from "@tmc/kube/transport/transport.ts";
 const kept: ReadonlySet<unknown> = new Set(["", "apps", "batch", "networking.k8s.io"]);
 /** The servers' answers never change, and there are few of them. */
 const made = new Map<string, string>();
+const none: ReadonlySet<string> = new Set();
 
 /**
  * A way to a cluster that serves few groups: everything that is served is written into the registration, and a long list
- * there would take most of a simulation's time and test nothing more.
+ * there would take most of a simulation's time and test nothing more. `more` are groups that it serves besides.
  */
-export function withSmallDiscovery(server: Transport): Transport {
+export function withSmallDiscovery(server: Transport, more: ReadonlySet<string> = none): Transport {
   return {
     send: async (request) => {
       const response = await server.send(request);
       if ((request.path !== "/api" && request.path !== "/apis") || response.status !== 200) return response;
-      const text = async (): Promise<string> => shortened(await response.text());
+      const text = async (): Promise<string> => shortened(await response.text(), more);
       async function* chunks(): AsyncGenerator<string> {
         yield await text();
       }
@@ -23,15 +24,16 @@ export function withSmallDiscovery(server: Transport): Transport {
   };
 }
 
-function shortened(text: string): string {
-  const known = made.get(text);
+function shortened(text: string, more: ReadonlySet<string>): string {
+  const id = `${[...more].join()} ${text}`;
+  const known = made.get(id);
   if (known !== undefined) return known;
   const body: unknown = JSON.parse(text);
   if (typeof body !== "object" || body === null || !("items" in body) || !Array.isArray(body.items)) return text;
   const items = body.items.filter((item: Readonly<{ metadata?: Readonly<{ name?: unknown }> }>) =>
-    kept.has(item.metadata?.name ?? ""),
+    [kept, more].some((names) => names.has(item.metadata?.name ?? "")),
   );
   const short = JSON.stringify({ ...body, items });
-  made.set(text, short);
+  made.set(id, short);
   return short;
 }

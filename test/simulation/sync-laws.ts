@@ -11,9 +11,10 @@ import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { hasValidSelector } from "../../lib/sync/selection.ts";
 import { candidatesFor, idOf, type TenantState } from "./actual-state.ts";
 import { readyReplicasOf, replicasOf } from "./cluster-monitor.ts";
-import { copiesOn, copyStorages, type FoundCopy, namespaceFor } from "./copies.ts";
+import { copiesOn, copyStorages, type FoundCopy, isRecorded, namespaceFor } from "./copies.ts";
 import { workloadResources } from "./desired-workloads.ts";
 import type { SimulationEnvironment } from "./environment.ts";
+import { foreignStorages } from "./foreign-objects.ts";
 import type { Rest } from "./monitor.ts";
 import { sortedJson } from "./sorted-json.ts";
 
@@ -145,7 +146,8 @@ function casesOf({ servers, monitor }: SimulationEnvironment, tenant: string): r
       // A registration that went before it could be asked leaves what is there, and who comes back does not know of it.
       const isForgotten =
         record?.spec.clusters?.includes(name) !== true &&
-        monitor.clusters.isAbandoned(tenant, truth.physicalOf(tenant, name) ?? "");
+        (monitor.clusters.isAbandoned(tenant, truth.physicalOf(tenant, name) ?? "") ||
+          (copy !== undefined && monitor.clusters.isForgotten(copy)));
       return copy === undefined || isForgotten ? [] : [[name, copy]];
     });
     return [
@@ -265,6 +267,8 @@ function checkLeftovers({ servers, monitor }: SimulationEnvironment, tenant: str
     for (const copy of left) {
       const id = idOfCopy(copy);
       if (copy.object.metadata.deletionTimestamp !== undefined) continue;
+      // Not known to any record, and so not deleted: nothing says that it may go.
+      if (clusters.isForgotten(copy) && !isRecorded(records, copy)) continue;
       if (copy.kind === "Deployment" || copy.kind === "Service") {
         const isHeld = records.get(id)?.status?.clusters?.some(({ state }) => state === "Held") === true;
         if (!workloads.has(id) && !isHeld) monitor.broken(1, `${tenant}/${id} has gone, and ${name} has a copy`);
@@ -277,7 +281,7 @@ function checkLeftovers({ servers, monitor }: SimulationEnvironment, tenant: str
     }
     const namespace = namespaceFor(tenant, "shop");
     const isThere = physical.store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name: namespace });
-    const isEmpty = Object.values(copyStorages).every((storage) =>
+    const isEmpty = [...Object.values(copyStorages), ...foreignStorages].every((storage) =>
       physical.store
         .list(storage, { logicalCluster: "", namespace })
         .every(({ metadata }) => metadata.name === "kube-root-ca.crt"),

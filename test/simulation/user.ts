@@ -15,6 +15,10 @@ export interface User {
   doAll(inputs: readonly Input[]): void;
   /** Has every placement of all tenants deleted and, if they are wanted again, made anew. */
   placeAnew(): void;
+  /** Notes what they want now; the answer has them want that again, and nothing else. */
+  save(): () => void;
+  /** Applies everything that they want again. */
+  applyAgain(): void;
   /** Takes all placements away and asks for equal ones. */
   placeEqual(count: number): void;
   /** Changes that kcp has not accepted yet, except deletions of workloads: these end when their clusters answer. */
@@ -34,6 +38,8 @@ export function createUser(world: SimulationEnvironment): User {
   const wanted = new Map<string, Wanted>();
   const open = new Set<string>();
   const setOut = new Map<string, () => void>();
+  /** How each object that was ever desired is applied. */
+  const ways = new Map<string, () => void>();
   /** The last desired state of each registration; it decides the form of the secret. */
   const desiredRegistrations = new Map<string, DesiredRegistration>();
 
@@ -104,7 +110,9 @@ export function createUser(world: SimulationEnvironment): User {
     const incarnation = (before?.incarnation ?? 0) + (isAnother ? 1 : 0);
     wanted.set(id, { object: make?.(incarnation), incarnation });
     open.add(id);
-    setOut.set(id, () => void pursue(tenant, collection, name));
+    const begin = (): void => void pursue(tenant, collection, name);
+    ways.set(id, begin);
+    setOut.set(id, begin);
   };
   const go = (): void => {
     for (const begin of setOut.values()) begin();
@@ -119,7 +127,7 @@ export function createUser(world: SimulationEnvironment): User {
       return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
     });
 
-  const applyInput = (input: Exclude<Input, { kind: "cluster" | "hand" }>): void => {
+  const applyInput = (input: Exclude<Input, { kind: "cluster" | "hand" | "foreign" }>): void => {
     const { tenant, name } = input;
     log(`user ${JSON.stringify(input)}`);
     switch (input.kind) {
@@ -168,7 +176,26 @@ export function createUser(world: SimulationEnvironment): User {
 
   return {
     doAll: (inputs) => {
-      for (const input of inputs) if (input.kind !== "cluster" && input.kind !== "hand") applyInput(input);
+      for (const input of inputs) {
+        if (input.kind !== "cluster" && input.kind !== "hand" && input.kind !== "foreign") applyInput(input);
+      }
+      go();
+    },
+    save: () => {
+      const [saved, registered] = [new Map(wanted), new Map(desiredRegistrations)];
+      return () => {
+        wanted.clear();
+        for (const [id, each] of saved) wanted.set(id, each);
+        desiredRegistrations.clear();
+        for (const [id, each] of registered) desiredRegistrations.set(id, each);
+        open.clear();
+      };
+    },
+    applyAgain: () => {
+      for (const id of wanted.keys()) {
+        open.add(id);
+        setOut.set(id, ways.get(id) ?? (() => {}));
+      }
       go();
     },
     placeAnew: () => {
