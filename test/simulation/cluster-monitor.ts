@@ -2,9 +2,11 @@ import type { StorageChange } from "@tmc/embedded/storage/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type ActualState, candidatesFor, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
+import type { HoldLaws } from "./confirmations.ts";
 import { copiesOn, type FoundCopy, isRecorded, markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import { foreignAnnotation } from "./manual-change.ts";
 import { type Servers, spareName, workloadNamespaces } from "./servers.ts";
@@ -22,6 +24,8 @@ export interface ClusterMonitor {
   restoring(server: string, restore: () => void): void;
   /** Whether a restore brought a copy back, or took away what kcp knew of it: TMC changes such a copy only where it is to be. */
   isForgotten(copy: FoundCopy): boolean;
+  /** Whether a workload of a tenant has such a copy. */
+  hasForgotten(tenant: string, key: WorkItem["key"]): boolean;
   /** Another server answers under the name of a cluster. */
   identityChanged(physical: string): void;
   end(): void;
@@ -31,6 +35,7 @@ export type ClusterMonitorOptions = Readonly<{
   servers: Servers;
   truth: ActualState;
   routes: ReadonlyMap<string, string>;
+  holds: HoldLaws;
   /** The uids of objects that people have deleted. */
   mayGo: ReadonlySet<string>;
   isRestoring: () => boolean;
@@ -59,6 +64,7 @@ export function createClusterMonitor({
   servers,
   truth,
   routes,
+  holds,
   mayGo,
   isRestoring,
   log,
@@ -124,6 +130,9 @@ export function createClusterMonitor({
     const { tenant, id } = place;
     const isOwnDoing = cause.work?.item.key.name.endsWith(`/${id.split("/").slice(1).join("/")}`) === true;
     const registrations = registrationsOf(object, tenant, physical);
+    if (object.kind === "Deployment" || object.kind === "Service") {
+      for (const registration of registrations) holds.removal(tenant, { id, registration });
+    }
     const wantedBy = (registration: string): number | undefined => truth.wantedSince(tenant, id, registration);
     // An empty namespace goes for whoever leaves it; another that stands for the same cluster makes it again when it has something.
     if (object.kind === "Namespace" && registrations.some((each) => wantedBy(each) === undefined)) return;
@@ -246,6 +255,13 @@ export function createClusterMonitor({
       }
     },
     isForgotten: (copy) => forgotten.has(uidOf(copy)),
+    hasForgotten: (tenant, key) =>
+      allCopies(servers).some(
+        (each) =>
+          each.tenant === tenant &&
+          forgotten.has(uidOf(each.copy)) &&
+          key.name.endsWith(`/${each.copy.namespace}/${each.copy.name}`),
+      ),
     identityChanged: (physical) => {
       changedMs.set(physical, nowMs());
     },

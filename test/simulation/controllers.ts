@@ -33,6 +33,8 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
   /** What takes a fault back before its time. */
   const endings = new Set<() => void>();
   const states = new Map<Physical, Injection>();
+  /** Clusters that stay as they are until the run ends. */
+  const lost = new Set<Physical>();
   let primary: SimProcess | undefined;
   let restartPlan: Readonly<{ afterMs: number; skewMs: number }> | undefined;
   let started = 0;
@@ -73,6 +75,32 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
     endings.add(finish);
   };
   const inject = (injection: Injection, forMs: number): void => within(forMs, () => injection.remove());
+
+  const setCluster = (name: Physical, state: ClusterState): void => {
+    if (lost.has(name)) return;
+    log(`${name} is ${state}`);
+    const cluster = servers.clusters.get(name);
+    if (cluster === undefined) return;
+    states.get(name)?.remove();
+    states.delete(name);
+    cluster.recover();
+    const { faults } = cluster;
+    switch (state) {
+      case "up":
+        return;
+      case "broken":
+        cluster.makeBroken();
+        return;
+      case "slow":
+        states.set(name, faults.inject({ effect: { kind: "delay", ms: 300 } }));
+        return;
+      case "stuck":
+        states.set(name, faults.inject({ effect: { kind: "delay", ms: 20_000 } }));
+        return;
+      default:
+        states.set(name, faults.inject({ effect: { kind: "partition", requests: state } }));
+    }
+  };
 
   return {
     begin: () => {
@@ -124,6 +152,16 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           within(fault.forMs, () => process?.jump(-fault.byMs));
           return;
         }
+        case "lasting-tenant": {
+          const logicalCluster = servers.tenants[fault.tenant] ?? "";
+          const effect = { kind: "partition", requests: fault.requests } as const;
+          kcp.faults.inject({ match: { user: controllerUser, logicalCluster }, effect });
+          return;
+        }
+        case "lasting-cluster":
+          setCluster(fault.cluster, fault.requests);
+          lost.add(fault.cluster);
+          return;
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
           for (const { faults } of servers.clusters.values()) faults.cutWatches();
@@ -148,30 +186,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           });
       }
     },
-    setCluster: (name, state) => {
-      log(`${name} is ${state}`);
-      const cluster = servers.clusters.get(name);
-      if (cluster === undefined) return;
-      states.get(name)?.remove();
-      states.delete(name);
-      cluster.recover();
-      const { faults } = cluster;
-      switch (state) {
-        case "up":
-          return;
-        case "broken":
-          cluster.makeBroken();
-          return;
-        case "slow":
-          states.set(name, faults.inject({ effect: { kind: "delay", ms: 300 } }));
-          return;
-        case "stuck":
-          states.set(name, faults.inject({ effect: { kind: "delay", ms: 20_000 } }));
-          return;
-        default:
-          states.set(name, faults.inject({ effect: { kind: "partition", requests: state } }));
-      }
-    },
+    setCluster,
     cease: () => {
       log("all faults end");
       hasCeased = true;

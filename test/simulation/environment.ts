@@ -43,6 +43,8 @@ export type SimulationEnvironment = Readonly<{
   operatorToken(cluster: string): string;
   /** `tenant physical` → the cluster that answers there, where it is another one. */
   routes: Map<string, string>;
+  /** The tenants that kcp answers for until the end: what is checked at rest is checked for these. */
+  judged: readonly string[];
   /** The way to the cluster that answers under a name; where it leads may change. */
   transportTo(key: ObjectKey, physical: string): Transport;
 }>;
@@ -55,21 +57,30 @@ export type SimulationOptions = Readonly<{
   onLog?: ((line: string) => void) | undefined;
 }>;
 
+/** Whether kcp does not answer requests for a tenant in the end. */
+function isLost({ steps }: Scenario, tenant: number): boolean {
+  return steps.some((step) => "fault" in step && step.fault.kind === "lasting-tenant" && step.fault.tenant === tenant);
+}
+
 /** Makes the world of one run on servers that have been restarted for it. */
 export function createSimulation({ servers, scenario, purpose, onLog }: SimulationOptions): SimulationEnvironment {
   const seeded = createSeeded(scenario.seed).fork(purpose);
   const notes = createHash("sha256");
+  const { alwaysAllowed, maxPercent } = scenario;
   const settings: ControllerSettings = {
     ...defaultControllerSettings,
     ...scenario.settings,
     // One after the other, a few at once, and as many as a controller usually has.
     syncWorkers: scenario.settings.workers === 5 ? defaultControllerSettings.syncWorkers : scenario.settings.workers,
-    relistSeconds: 150,
-    registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
+    registration: {
+      ...defaultRegistrationSettings,
+      failuresToUnready: scenario.failuresToUnready,
+      releaseAfterSeconds: 120,
+    },
     // Soon enough that whatever stalls has done so before the rest.
     syncSettings: {
       stalledAfterSeconds: 20,
-      deletionGuard: { ...defaultDeletionGuardSettings, maxCopies: 1_000, alwaysAllowed: scenario.alwaysAllowed },
+      deletionGuard: { ...defaultDeletionGuardSettings, maxCopies: 1_000, alwaysAllowed, maxPercent },
     },
   };
   const nowMs = (): number => servers.clock.now() - startMs;
@@ -98,6 +109,7 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     },
     operatorToken: (cluster) => tokensOf(servers.tenants.indexOf(cluster))[0],
     routes,
+    judged: servers.tenants.filter((_, tenant) => !isLost(scenario, tenant)),
     transportTo: ({ logicalCluster }, physical) => {
       const open = (name: string): Transport => {
         const cluster = servers.clusters.get(name);

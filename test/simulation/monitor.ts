@@ -15,6 +15,7 @@ import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { type ClusterMonitor, createClusterMonitor, isInformerRequest, readyReplicasOf } from "./cluster-monitor.ts";
+import { createHoldLaws } from "./confirmations.ts";
 import { copiesOn } from "./copies.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
 
@@ -124,10 +125,13 @@ export function createMonitor({
   };
 
   const truth = createActualState(nowMs);
+  const alwaysAllowed = settings.syncSettings.deletionGuard?.alwaysAllowed ?? 0;
+  const holds = createHoldLaws({ truth, tenants: servers.tenants, alwaysAllowed, nowMs, broken });
   const clusters = createClusterMonitor({
     servers,
     truth,
     routes,
+    holds,
     mayGo,
     isRestoring: () => isRestoring,
     log,
@@ -217,6 +221,7 @@ export function createMonitor({
         formatKey(workloadKey(key.logicalCluster, { type: served, namespace: key.namespace, name: key.name })),
       );
     }
+    if (served !== undefined || kind === "WorkloadSync") holds.written(object);
     if (isRestoring) return;
     if (kind !== "ClusterRegistration" && kind !== "WorkloadPlacement") {
       if (kind === "Deployment" || kind === "Service") checkWorkload(change, cause);
@@ -253,8 +258,13 @@ export function createMonitor({
     if (kind === "WorkloadPlacement" && type === "MODIFIED" && cause !== undefined) checkPlacement(text, change);
     if (rest !== undefined && !isDueHeartbeat(change)) rest.writes.push(`${type} ${text} ${differenceOf(change)}`);
   };
-  const checkPlacement = (text: string, { object, key }: StorageChange): void => {
+  const checkPlacement = (text: string, { object, previous, key }: StorageChange): void => {
     const { spec, status } = object as unknown as WorkloadPlacement;
+    holds.decision(
+      key.logicalCluster,
+      previous as unknown as WorkloadPlacement | undefined,
+      object as unknown as WorkloadPlacement,
+    );
     for (const { cluster, selected } of status?.decisions ?? []) {
       const known = everSeen.has(
         formatKey({ logicalCluster: key.logicalCluster, kind: "ClusterRegistration", name: cluster }),
@@ -271,7 +281,7 @@ export function createMonitor({
     );
     return (
       shared !== undefined &&
-      known === undefined &&
+      !isDeepStrictEqual(shared, known) &&
       isDeepStrictEqual(withoutTimes(withoutUnique(now)), withoutTimes(withoutUnique(before)))
     );
   };

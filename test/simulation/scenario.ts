@@ -1,4 +1,5 @@
 import type { FaultRule } from "@tmc/embedded/server/faults.ts";
+import type { ConfirmationInput } from "./confirmations.ts";
 import {
   aDesiredPlacement,
   aDesiredRegistration,
@@ -45,7 +46,8 @@ export type Input =
   | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
   | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>
-  | ForeignInput;
+  | ForeignInput
+  | ConfirmationInput;
 
 /** What somebody does on a cluster, in the namespace that a tenant's namespace has there; nothing where that is not to be found. */
 export type Deed = Readonly<{ namespace: WorkloadNamespace; name: string }> &
@@ -73,6 +75,10 @@ export type Fault =
   | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>
   /** The wall clock of the running controller is set ahead or back, and after a time to where it was. */
   | Readonly<{ kind: "clock-jump"; byMs: number; forMs: number }>
+  /** A cluster does not answer any more, until the run ends. */
+  | Readonly<{ kind: "lasting-cluster"; cluster: Physical; requests: "hang" | "refuse" }>
+  /** kcp does not answer requests of controllers for a tenant any more, until the run ends. */
+  | Readonly<{ kind: "lasting-tenant"; tenant: number; requests: "hang" | "refuse" }>
   | ServerFault;
 
 export type Step = Readonly<{ atMs: number }> & (Readonly<{ input: Input }> | Readonly<{ fault: Fault }>);
@@ -97,9 +103,18 @@ export type Scenario = Readonly<{
   ending: Ending;
   /** How long nobody does anything in the end, to see whether anything still happens. */
   restMs: number;
-  settings: Readonly<{ workers: number; heartbeatWriteSeconds: number; resyncSeconds: number }>;
+  settings: Readonly<{
+    workers: number;
+    heartbeatSeconds: number;
+    heartbeatWriteSeconds: number;
+    resyncSeconds: number;
+    relistSeconds: number;
+  }>;
+  failuresToUnready: number;
   /** How many copies may always leave at once. */
   alwaysAllowed: number;
+  /** The share of all copies that may leave at once, in percent. */
+  maxPercent: number;
   /** Whether several registrations of a tenant may stand for one cluster; what is there then depends on who came first. */
   isCrowded: boolean;
 }>;
@@ -160,6 +175,7 @@ export function generateScenario(seed: number, forcedFeatures: readonly string[]
     else add({ input: anInput(seeded, model) });
   }
   const features = chooseFeatures(createSeeded(seed).fork("features"), forcedFeatures);
+  const hasFeature = (name: string): boolean => features.some((feature) => feature.name === name);
   const extra = features.flatMap((feature) =>
     feature.steps(createSeeded(seed).fork(`feature ${feature.name}`), { endMs: atMs }),
   );
@@ -171,17 +187,46 @@ export function generateScenario(seed: number, forcedFeatures: readonly string[]
     // Stable, so that steps of one moment keep their order.
     steps: [...steps, ...extra].toSorted((one, other) => one.atMs - other.atMs),
     endMs: atMs + seeded.between(0, 20_000),
-    finalStates: { c0: state(), c1: state(), c2: state(), c3: state() },
+    finalStates: { c0: state(), c1: state(), c2: state(), c3: state(), ...lastingStates(extra) },
     ending: seeded.pick(["as-is", "anew", "deal"]),
     restMs: seeded.pick([600_000, 120_000, 120_000]),
     settings: {
       workers: seeded.between(1, 5),
       heartbeatWriteSeconds: seeded.pick([60, 3600, 3600, 3600]),
       resyncSeconds: seeded.pick([30, 60, 120, 120]),
+      ...moreSettings([...steps, ...extra], createSeeded(seed).fork("settings")),
     },
-    alwaysAllowed: seeded.chance(0.15) ? 2 : 1_000,
+    ...limits(createSeeded(seed).fork("limits")),
+    alwaysAllowed: seeded.chance(0.15) || hasFeature("confirmations") ? 2 : 1_000,
     isCrowded,
   };
+}
+
+/** The clusters that do not answer any more. */
+function lastingStates(steps: readonly Step[]): Partial<Record<Physical, ClusterState>> {
+  return Object.fromEntries(
+    steps.flatMap((step) =>
+      "fault" in step && step.fault.kind === "lasting-cluster" ? [[step.fault.cluster, step.fault.requests]] : [],
+    ),
+  );
+}
+
+/** From choices of their own, so that a new setting leaves the other choices of a seed as they are. */
+function moreSettings(
+  steps: readonly Step[],
+  seeded: Seeded,
+): Pick<Scenario["settings"], "heartbeatSeconds" | "relistSeconds"> {
+  const heartbeatSeconds = seeded.pick([30, 30, 30, 20]);
+  const relistSeconds = seeded.pick([150, 300, 600, 1_800]);
+  // Only a list repairs a watch that stays open and says nothing, and a run does not wait for half an hour.
+  const isSilenced = steps.some(
+    (step) => "fault" in step && "rule" in step.fault && step.fault.rule.effect.kind === "stall-watch",
+  );
+  return { heartbeatSeconds, relistSeconds: isSilenced ? 150 : relistSeconds };
+}
+
+function limits(seeded: Seeded): Pick<Scenario, "failuresToUnready" | "maxPercent"> {
+  return { failuresToUnready: seeded.pick([3, 3, 2, 4]), maxPercent: seeded.pick([30, 30, 50]) };
 }
 
 /** What a tenant has in a namespace in the beginning. */

@@ -164,4 +164,5 @@ export function stepsThatCount(steps: readonly Step[]): readonly Step[] {
   return kept;
 }
 
-const isOnCluster = (kind: string): boolean => kind === "cluster" || kind === "hand" || kind === "foreign";
+const isOnCluster = (kind: string): boolean =>
+  kind === "cluster" || kind === "hand" || kind === "foreign" || kind === "answer";

@@ -158,6 +158,12 @@ export async function startServers(): Promise<Servers> {
         cluster.faults.clear();
         cluster.recover();
       }
+      // A cluster that was built anew has another identity.
+      for (const [{ store }, identity] of identities) {
+        if (identity !== undefined && store.get(identityKey)?.metadata.uid !== identity.metadata.uid) {
+          store.put(identityKey, structuredClone(identity));
+        }
+      }
       // What the servers' own controllers have to do about it may take them some time.
       for (let rounds = 0; rounds < mostRounds; rounds++) {
         // The last word of the run before may still be on its way, and come after this.
@@ -165,12 +171,6 @@ export async function startServers(): Promise<Servers> {
         await clock.runUntil(clock.now() + 60_000);
         kcp.settle();
         if (isEmpty && clock.pending === 0) break;
-      }
-      // A cluster that was built anew has another identity.
-      for (const [{ store }, identity] of identities) {
-        if (identity !== undefined && store.get(identityKey)?.metadata.uid !== identity.metadata.uid) {
-          store.put(identityKey, structuredClone(identity));
-        }
       }
       for (const { store } of [kcp, ...clusters.values()]) store.compact();
       const order = seeded.fork("order");

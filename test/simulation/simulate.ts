@@ -57,6 +57,8 @@ const settlingMs = 180_000;
 const losingMs = 540_000;
 /** Where nothing is compared that depends on time, it is enough that every cluster is known for what it is. */
 const hurriedMs = 150_000;
+/** Three probes, half a minute apart. */
+const usualDetectionMs = 90_000;
 const answeringMs = 60_000;
 const neighbourMs = 60_000;
 const equalPlacements = 12;
@@ -122,6 +124,7 @@ export async function runScenario(
         if (step.input.kind === "cluster") controllers.setCluster(step.input.cluster, step.input.state);
         else if (step.input.kind === "hand") changeByHand(world, step.input);
         else if (step.input.kind === "foreign") changeForeignObject(world, step.input);
+        else if (step.input.kind === "answer") people.answer(step.input);
         else user.doAll([step.input]);
       } else if (!isFaulty) continue;
       else if (isServerFault(step.fault)) serverFaults.happen(step.fault);
@@ -130,17 +133,20 @@ export async function runScenario(
     await clock.runUntil(startMs + scenario.endMs);
   }
 
+  // A cluster that does not lose Ready as soon is known for what it is later.
+  const { failuresToUnready } = scenario;
+  const laterMs = Math.max(0, failuresToUnready * scenario.settings.heartbeatSeconds * 1000 - usualDetectionMs);
   controllers.cease();
   serverFaults.cease();
   for (const cluster of physicalNames) controllers.setCluster(cluster, "up");
   await pass(recoveryMs);
   for (const cluster of physicalNames) controllers.setCluster(cluster, scenario.finalStates[cluster]);
-  await pass(isHurried ? hurriedMs : settlingMs);
+  await pass((isHurried ? hurriedMs : settlingMs) + laterMs);
   // A cluster that is not Ready, be it for want of credentials, is borne for a while by those who use it.
-  if (!isHurried && !areAllReady(await takeSnapshot(servers))) await pass(losingMs - settlingMs);
+  if (!isHurried && !areAllReady(await takeSnapshot(servers, world.judged))) await pass(losingMs - settlingMs);
   if (user.open > 0) monitor.broken(1, `${user.open} changes by users were never accepted`);
 
-  const settled = await takeSnapshot(servers);
+  const settled = await takeSnapshot(servers, world.judged);
   const causesLag = world.settings.heartbeatWriteSeconds * 1000 > settlingMs;
   const outcome = outcomeOf(settled, { causesLag });
   checkClaims(world, settled);
@@ -152,7 +158,7 @@ export async function runScenario(
     if (scenario.ending === "anew") user.placeAnew();
     else user.placeEqual(equalPlacements);
     await pass(answeringMs);
-    const answered = await takeSnapshot(servers);
+    const answered = await takeSnapshot(servers, world.judged);
     if (scenario.ending === "anew") answers = answersOf(answered);
     else checkDeal(world, answered);
     checkDecisions(world, answered, world.seeded.fork("shuffle again"));
@@ -164,11 +170,12 @@ export async function runScenario(
     if (scenario.alwaysAllowed < 1_000) await pass(scenario.settings.resyncSeconds * 1000);
     const rest = monitor.beginRest();
     await pass(scenario.restMs);
-    checkRest(world, rest, await takeSnapshot(servers), scenario);
+    checkRest(world, rest, await takeSnapshot(servers, world.judged), scenario);
     if (!scenario.isCrowded) checkReadsAtRest(world, rest);
+    const isNeighbourly = world.judged.length === servers.tenants.length;
     const [noisy = "", quiet = ""] = servers.tenants;
     const works = monitor.beginNeighbour(quiet);
-    const edits = 10;
+    const edits = isNeighbourly ? 10 : 0;
     const tenant = servers.tenants.indexOf(noisy);
     // Its copies come and go on clusters that the other tenant has too.
     const workload = aDesiredDeployment(world.seeded.fork("noise"), "shop", {
@@ -186,6 +193,8 @@ export async function runScenario(
     }
     for (const { key, reason } of works()) {
       if (reason === "heartbeat" || reason === "resync" || reason === "requeue") continue;
+      // A list of the cluster finds a copy that a restore brought back, each time.
+      if (monitor.clusters.hasForgotten(quiet, key)) continue;
       monitor.broken(4, `${key.kind} ${key.name} of the quiet tenant was worked on: ${reason}`);
     }
   }

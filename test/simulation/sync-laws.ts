@@ -7,6 +7,7 @@ import { type Condition, findCondition } from "../../lib/model/condition.ts";
 import { formatKey, workloadKey } from "../../lib/model/key.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
+import { holdId } from "../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { hasValidSelector } from "../../lib/sync/selection.ts";
 import { candidatesFor, idOf, type TenantState } from "./actual-state.ts";
@@ -41,7 +42,7 @@ export type SyncOutcome = ReadonlyMap<string, Readonly<{ under: string; said: st
 
 /** Law 1 and 5 once all is at rest: what is on the clusters, and what is said of it, is what the present facts give. */
 export function checkSync(world: SimulationEnvironment): void {
-  for (const tenant of world.servers.tenants) {
+  for (const tenant of world.judged) {
     const cases = casesOf(world, tenant);
     for (const each of cases) {
       if (each.workload.metadata.deletionTimestamp === undefined) checkWanted(world, each);
@@ -55,7 +56,7 @@ export function checkSync(world: SimulationEnvironment): void {
 /** What a run has come to, as far as it does not depend on the way there. */
 export function syncOutcomeOf(world: SimulationEnvironment): SyncOutcome {
   const outcome = new Map<string, Readonly<{ under: string; said: string }>>();
-  for (const tenant of world.servers.tenants) {
+  for (const tenant of world.judged) {
     for (const each of casesOf(world, tenant)) {
       const { id, workload, governor, targets, ready, record, missing, copies } = each;
       const isSettled = !each.isPaused && !each.isHeld && missing.length === 0 && targets.length > 0;
@@ -100,7 +101,7 @@ export function syncDifferencesOf(oracle: SyncOutcome, found: SyncOutcome): read
 
 /** Law 2 for workloads: one that is where it belongs, and ready there, costs not even a question. */
 export function checkReadsAtRest(world: SimulationEnvironment, { reads }: Pick<Rest, "reads">): void {
-  for (const tenant of world.servers.tenants) {
+  for (const tenant of world.judged) {
     for (const { id, workload, record, targets, isPaused, missing } of casesOf(world, tenant)) {
       const [kind, namespace = "", name = ""] = id.split("/");
       const type = kind === "Service" ? workloadResources.Service : workloadResources.Deployment;
@@ -194,6 +195,9 @@ function checkWanted(world: SimulationEnvironment, each: Case): void {
     } else if (copy !== undefined && copy.object.metadata.deletionTimestamp === undefined) {
       const isLast = governor !== undefined && targets.length === 0;
       const waits = targets.length > 0 && (!hasAll || missing.length > 0);
+      const hold = record === undefined ? undefined : holdId(record, name);
+      const isConfirmed = [workload, record].some((object) => controlsOf(object).confirmedHolds.has(hold ?? ""));
+      if (entry?.state === "Held" && isConfirmed) broken(`${name} still has a copy, though its deletion is confirmed`);
       if (!isLast && !waits && !isHeld) broken(`${name} still has a copy: ${JSON.stringify(entry)}`);
     } else if (record?.spec.clusters?.includes(name) === true) broken(`${name} has no copy, and the record names it`);
   }

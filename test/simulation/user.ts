@@ -21,7 +21,7 @@ export interface User {
   applyAgain(): void;
   /** Takes all placements away and asks for equal ones. */
   placeEqual(count: number): void;
-  /** Changes that kcp has not accepted yet, except deletions of workloads: these end when their clusters answer. */
+  /** Changes that kcp has not accepted yet, of tenants that it answers for, except deletions of workloads: these end when their clusters answer. */
   readonly open: number;
 }
 
@@ -127,7 +127,7 @@ export function createUser(world: SimulationEnvironment): User {
       return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
     });
 
-  const applyInput = (input: Exclude<Input, { kind: "cluster" | "hand" | "foreign" }>): void => {
+  const applyInput = (input: AppliedInput): void => {
     const { tenant, name } = input;
     log(`user ${JSON.stringify(input)}`);
     switch (input.kind) {
@@ -176,9 +176,7 @@ export function createUser(world: SimulationEnvironment): User {
 
   return {
     doAll: (inputs) => {
-      for (const input of inputs) {
-        if (input.kind !== "cluster" && input.kind !== "hand" && input.kind !== "foreign") applyInput(input);
-      }
+      for (const input of inputs) if (isApplied(input)) applyInput(input);
       go();
     },
     save: () => {
@@ -215,9 +213,19 @@ export function createUser(world: SimulationEnvironment): User {
       go();
     },
     get open() {
-      return [...open].filter((id) => !/ (deployments|services) /.test(id)).length;
+      const judged = new Set(world.judged.map((tenant) => servers.tenants.indexOf(tenant)));
+      return [...open].filter((id) => judged.has(Number.parseInt(id, 10)) && !/ (deployments|services) /.test(id))
+        .length;
     },
   };
+}
+
+/** An input that a user applies to kcp. */
+type AppliedInput = Exclude<Input, { kind: "cluster" | "hand" | "foreign" | "answer" }>;
+const otherInputs: ReadonlySet<string> = new Set(["cluster", "hand", "foreign", "answer"]);
+
+function isApplied(input: Input): input is AppliedInput {
+  return !otherInputs.has(input.kind);
 }
 
 function collectionOf(kind: WorkloadKind, namespace: string): Collection {
