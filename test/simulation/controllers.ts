@@ -155,7 +155,10 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
         case "lasting-tenant": {
           const logicalCluster = servers.tenants[fault.tenant] ?? "";
           const effect = { kind: "partition", requests: fault.requests } as const;
-          kcp.faults.inject({ match: { user: controllerUser, logicalCluster }, effect });
+          // The workspace itself can be found: a controller that starts waits for all that it was given.
+          for (const group of ["", "apps", "tmc.kcp.io"]) {
+            kcp.faults.inject({ match: { user: controllerUser, logicalCluster, group }, effect });
+          }
           return;
         }
         case "lasting-cluster":
