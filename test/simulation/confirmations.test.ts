@@ -83,7 +83,8 @@ function aTenant({
     hasAdopted: () => false,
   };
   const found: string[] = [];
-  let atMs = startMs + 60_000;
+  // Long enough after the clusters became Ready that they do not count as recovered.
+  let atMs = startMs + 600_000;
   const laws = createHoldLaws({
     truth,
     tenants: ["t"],
