@@ -89,6 +89,7 @@ function aTenant({
     truth,
     tenants: ["t"],
     alwaysAllowed: 2,
+    maxPercent: 30,
     nowMs: () => atMs,
     broken: (_, message) => found.push(message),
   });

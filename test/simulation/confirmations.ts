@@ -43,17 +43,19 @@ const atOnceMs = 10_000;
 /** What the clusters were a moment ago may be what a controller knows. */
 const hearingMs = 20_000;
 
-/** Creates the laws. `alwaysAllowed` copies may leave at once in this run. */
+/** Creates the laws. `alwaysAllowed` copies, or `maxPercent` of all, may leave at once in this run. */
 export function createHoldLaws({
   truth,
   tenants,
   alwaysAllowed,
+  maxPercent,
   nowMs,
   broken,
 }: Readonly<{
   truth: ActualState;
   tenants: readonly string[];
   alwaysAllowed: number;
+  maxPercent: number;
   nowMs: () => number;
   broken: (law: number, message: string) => void;
 }>): HoldLaws {
@@ -90,7 +92,8 @@ export function createHoldLaws({
       recent.push({ atMs: nowMs(), total });
       removals.set(tenant, recent);
       // Two decisions one after the other may each stay below the limit.
-      const isMany = recent.length > 2 * alwaysAllowed + 2 && recent.length * 100 > 60 * (recent[0]?.total ?? 0);
+      const limit = Math.max(alwaysAllowed, ((recent[0]?.total ?? 0) * maxPercent) / 100);
+      const isMany = recent.length > 2 * limit + 2;
       if (isMany) broken(3, `${recent.length} copies of ${tenant} were removed at once, and nothing was held`);
     },
     decision: (tenant, before, after) => {

@@ -11,6 +11,7 @@ import { findCondition } from "../../lib/model/condition.ts";
 import { formatKey, type ObjectKey, workloadKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
+import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
@@ -125,8 +126,8 @@ export function createMonitor({
   };
 
   const truth = createActualState(nowMs);
-  const alwaysAllowed = settings.syncSettings.deletionGuard?.alwaysAllowed ?? 0;
-  const holds = createHoldLaws({ truth, tenants: servers.tenants, alwaysAllowed, nowMs, broken });
+  const { alwaysAllowed, maxPercent } = settings.syncSettings.deletionGuard ?? defaultDeletionGuardSettings;
+  const holds = createHoldLaws({ truth, tenants: servers.tenants, alwaysAllowed, maxPercent, nowMs, broken });
   const clusters = createClusterMonitor({
     servers,
     truth,
