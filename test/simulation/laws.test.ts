@@ -1,11 +1,9 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
-import type { Transport, TransportResponse } from "@tmc/kube/transport/transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import { beforeAll, expect, test } from "vitest";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
-import { foreignStorages } from "./foreign-objects.ts";
-import { foreignAnnotation } from "./manual-change.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { type Servers, startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
@@ -24,62 +22,9 @@ const quietly = async (call: Promise<unknown>): Promise<void> => {
   await call.catch(() => {});
 };
 
-const identityPath = "/api/v1/namespaces/kube-system";
-const identityTexts = new WeakMap<TransportResponse, Promise<string>>();
-/** The body of an answer, which can be read only once. */
-const identityText = (response: TransportResponse): Promise<string> => {
-  const text = identityTexts.get(response) ?? response.text();
-  identityTexts.set(response, text);
-  return text;
-};
-const replayed = (response: TransportResponse, text: string): TransportResponse => ({
-  ...response,
-  text: async () => text,
-  chunks: async function* () {
-    yield text;
-  },
-});
-
 let turns = 0;
 
-const cases: Record<string, { law: number; sabotage: Sabotage; features?: readonly string[] }> = {
-  "a cluster whose identity is asked for only once": {
-    law: 3,
-    features: ["rebuilt-cluster"],
-    sabotage: {
-      clusterTransport: (wire): Transport => {
-        let first: ReturnType<Transport["send"]> | undefined;
-        return {
-          ...wire,
-          send: async (request) => {
-            if (request.path.split("?")[0] !== identityPath) return wire.send(request);
-            const known = await first?.catch(() => undefined);
-            if (known?.status === 200) return replayed(known, await identityText(known));
-            first = wire.send(request);
-            const response = await first;
-            return response.status === 200 ? replayed(response, await identityText(response)) : response;
-          },
-        };
-      },
-    },
-  },
-  "a foreign object that is deleted from a namespace of ours": {
-    law: 3,
-    features: ["foreign-objects"],
-    sabotage: {
-      onClusters: (_, clusters) => {
-        for (const { store } of clusters.values()) {
-          for (const storage of foreignStorages) {
-            for (const { metadata } of store.list(storage)) {
-              const isForeign = metadata.annotations?.[foreignAnnotation] !== undefined;
-              const { namespace = "", name = "" } = metadata;
-              if (isForeign) store.delete({ storage, logicalCluster: "", namespace, name });
-            }
-          }
-        }
-      },
-    },
-  },
+const cases: Record<string, { law: number; sabotage: Sabotage }> = {
   "keys of placements that get lost for good": {
     law: 1,
     sabotage: { keys: (items) => items.filter((item) => !isPlacement(item)) },
@@ -175,11 +120,7 @@ test("an unmodified controller violates no law", { timeout: 60_000 }, async () =
   expect(violations).toEqual([]);
 });
 
-test.for(Object.entries(cases))(
-  "law against %s is enforced",
-  { timeout: 60_000 },
-  async ([, { law, sabotage, features }]) => {
-    const { violations } = await simulate(seed, { servers, sabotage, features });
-    expect(new Set(violations.map((violation) => violation.law))).toContain(law);
-  },
-);
+test.for(Object.entries(cases))("law against %s is enforced", { timeout: 60_000 }, async ([, { law, sabotage }]) => {
+  const { violations } = await simulate(seed, { servers, sabotage });
+  expect(new Set(violations.map((violation) => violation.law))).toContain(law);
+});
