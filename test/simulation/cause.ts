@@ -13,7 +13,7 @@ export type WorkRun = Readonly<{
 
 /** Which controller does something, and for which key, where it is for one. */
 export type Cause = Readonly<{
-  process: Readonly<{ name: string; skewMs: number; view: ProcessView }>;
+  process: Readonly<{ name: string; skewsMs: ReadonlySet<number>; view: ProcessView }>;
   work?: WorkRun | undefined;
 }>;
 

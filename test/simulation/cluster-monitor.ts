@@ -3,15 +3,17 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { upsyncSelector } from "../../lib/downstream/upsync-projection.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type ActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
-import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
+import type { HoldLaws } from "./confirmations.ts";
+import { copiesOn, type FoundCopy, isRecorded, markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import type { GuardLimits } from "./guard-law.ts";
 import { foreignAnnotation } from "./manual-change.ts";
 import { originalsNamespace } from "./originals.ts";
 import { createRequestLaws, deletionId } from "./request-laws.ts";
-import { type Servers, tenantNamespaces } from "./servers.ts";
+import { identityKey, type Servers, tenantNamespaces } from "./servers.ts";
 import { copyViolation } from "./workload-laws.ts";
 
 /** Watches what happens on clusters. */
@@ -21,12 +23,25 @@ export interface ClusterMonitor {
   isAbandoned(tenant: string, physical: string): boolean;
   /** A registration has gone. */
   registrationGone(tenant: string, physical: string): void;
+  /** Restores a server; notes the copies that no sync record may name afterwards. */
+  restoring(server: string, restore: () => void): void;
+  /** Whether a restore brought a copy back, or took away what kcp knew of it: TMC changes such a copy only where it is to be. */
+  isForgotten(copy: FoundCopy): boolean;
+  /** Whether a workload of a tenant has such a copy. */
+  hasForgotten(tenant: string, key: WorkItem["key"]): boolean;
+  /** Another server answers under the name of a cluster. */
+  identityChanged(physical: string): void;
   end(): void;
 }
 
 export type ClusterMonitorOptions = Readonly<{
   servers: Servers;
   truth: ActualState;
+  routes: ReadonlyMap<string, string>;
+  holds: HoldLaws;
+  /** The uids of objects that people have deleted. */
+  mayGo: ReadonlySet<string>;
+  isRestoring: () => boolean;
   log: (line: string) => void;
   broken: (law: number, message: string) => void;
   /** How many copies may go at once without a confirmation. */
@@ -35,10 +50,17 @@ export type ClusterMonitorOptions = Readonly<{
   onWrite: (text: string) => void;
 }>;
 
+/** A probe per interval, and as long as it and a reconcile may take. */
+const detectionMs = 65_000;
+
 /** Watches the clusters of a run. */
 export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMonitor {
-  const { servers, truth, log, broken, onWrite } = options;
+  const { servers, truth, routes, holds, mayGo, isRestoring, log, broken, onWrite } = options;
+  const nowMs = (): number => servers.clock.now();
+  /** When another server began to answer under the name of a cluster, for the last time. */
+  const changedMs = new Map<string, number>();
   const abandoned = new Set<string>();
+  const forgotten = new Set<string>();
   const onceOurs = new Set<string>();
   const tenantByNamespace = new Map(
     servers.tenants.flatMap((tenant) =>
@@ -68,13 +90,19 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       broken(3, `${what} has no mark of ours and was removed for ${who}`);
     } else if (work?.deletions.has(deletionId({ kind: object.kind, namespace, name })) !== true) {
       broken(3, `${what} was removed for ${who}, which has not asked for it`);
+    } else {
+      const registration = ownerOf(object)?.registration;
+      const isOfWorkload = object.kind === "Deployment" || object.kind === "Service";
+      if (isOfWorkload && registration !== undefined) holds.removal(place.tenant, { id: place.id, registration });
     }
   };
 
   const onChange = (physical: string, { type, object, previous, key }: StorageChange): void => {
     const cause = causes.getStore();
     const isStrangers = (previous ?? object).metadata.annotations?.[foreignAnnotation] !== undefined;
-    if (isStrangers && type === "DELETED") broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
+    if (isRestoring()) return;
+    if (isStrangers && type === "DELETED" && !mayGo.has(object.metadata.uid ?? ""))
+      broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
     if (cause === undefined) return;
     const where = `${object.kind} ${key.namespace}/${key.name} on ${physical}`;
     log(`${type} ${where}`);
@@ -107,6 +135,21 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
     const isGoing = type === "DELETED" || object.metadata.deletionTimestamp !== undefined;
     if (isGoing && previous.metadata.deletionTimestamp === undefined) checkRemoval(physical, previous, cause);
   };
+  /** Law 3: nothing is written to a cluster that is not the registered one, once a probe has had time to find that out. */
+  const checkIdentity = (
+    { method, path }: Pick<TransportRequest, "method" | "path">,
+    { logicalCluster, name }: ObjectKey,
+  ): void => {
+    const physical = truth.physicalOf(logicalCluster, name) ?? "";
+    const sinceMs = changedMs.get(physical);
+    const registered = truth.of(logicalCluster).registrations.get(name)?.status?.clusterUID;
+    if (method === "GET" || sinceMs === undefined || registered === undefined) return;
+    const store = servers.clusters.get(routes.get(`${logicalCluster} ${physical}`) ?? physical)?.store;
+    const uid = store?.get(identityKey)?.metadata.uid;
+    if (uid !== registered && nowMs() - sinceMs > detectionMs) {
+      broken(3, `${method} ${path} was sent to ${uid}, but ${logicalCluster}/${name} is ${registered}`);
+    }
+  };
   const unsubscribes = [...servers.clusters].map(([name, { store }]) =>
     store.subscribe((change) => onChange(name, change)),
   );
@@ -114,6 +157,7 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
   return {
     request: (request, cause, registration) => {
       const { path, method } = request;
+      checkIdentity({ path, method }, registration);
       const own = cause?.work?.item.key;
       const isOwn = own?.kind === "Workload" ? own.logicalCluster === registration.logicalCluster : undefined;
       const isProbe = own !== undefined && formatKey(own) === formatKey(registration);
@@ -147,6 +191,29 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
     registrationGone: (tenant, physical) => {
       abandoned.add(`${tenant} ${physical}`);
     },
+    restoring: (server, restore) => {
+      const uidsNow = (): readonly string[] => allCopies(servers).map(({ copy }) => uidOf(copy));
+      const before = new Set(uidsNow());
+      restore();
+      if (server !== "kcp") {
+        for (const uid of uidsNow()) if (!before.has(uid)) forgotten.add(uid);
+        return;
+      }
+      for (const { tenant, copy } of allCopies(servers)) {
+        if (!isRecorded(truth.of(tenant).records, copy)) forgotten.add(uidOf(copy));
+      }
+    },
+    isForgotten: (copy) => forgotten.has(uidOf(copy)),
+    hasForgotten: (tenant, key) =>
+      allCopies(servers).some(
+        (each) =>
+          each.tenant === tenant &&
+          forgotten.has(uidOf(each.copy)) &&
+          key.name.endsWith(`/${each.copy.namespace}/${each.copy.name}`),
+      ),
+    identityChanged: (physical) => {
+      changedMs.set(physical, nowMs());
+    },
     end: () => {
       for (const unsubscribe of unsubscribes) unsubscribe();
     },
@@ -157,3 +224,11 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
 export function isInformerRequest({ path }: Pick<TransportRequest, "path">): boolean {
   return path.includes("labelSelector=");
 }
+
+function allCopies({ clusters, tenants }: Servers): readonly Readonly<{ tenant: string; copy: FoundCopy }>[] {
+  return [...clusters.values()].flatMap((cluster) =>
+    tenants.flatMap((tenant) => copiesOn(cluster, tenant).map((copy) => ({ tenant, copy }))),
+  );
+}
+
+const uidOf = ({ object }: FoundCopy): string => object.metadata.uid ?? "";

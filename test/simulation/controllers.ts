@@ -9,13 +9,14 @@ import { startProcess } from "./process.ts";
 import type { SimProcess } from "./process-life.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { ClusterState, Fault } from "./scenario.ts";
+import type { ServerFault } from "./server-faults.ts";
 import { controllerUser, type Physical } from "./servers.ts";
 
 /** The controllers of a run, and everything that goes wrong with them and between them. */
 export interface Controllers {
   /** Starts the controllers that always run: one, or one per shard. */
   begin(): void;
-  happen(fault: Fault): void;
+  happen(fault: Exclude<Fault, ServerFault>): void;
   setCluster(cluster: Physical, state: ClusterState): void;
   /** Ends every fault; the controllers that always run, with clocks that are right, are left or begin. */
   cease(): void;
@@ -54,6 +55,8 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
   const dice = world.seeded.fork("slots");
   /** The controller that a fault is about. */
   const pickSlot = (): Slot => dice.pick(slots);
+  /** Clusters that stay as they are until the run ends. */
+  const lost = new Set<Physical>();
   let started = 0;
   let deadWrites = 0;
   let hasCeased = false;
@@ -92,6 +95,32 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
     endings.add(finish);
   };
   const inject = (injection: Injection, forMs: number): void => within(forMs, () => injection.remove());
+
+  const setCluster = (name: Physical, state: ClusterState): void => {
+    if (lost.has(name)) return;
+    log(`${name} is ${state}`);
+    const cluster = servers.clusters.get(name);
+    if (cluster === undefined) return;
+    states.get(name)?.remove();
+    states.delete(name);
+    cluster.recover();
+    const { faults } = cluster;
+    switch (state) {
+      case "up":
+        return;
+      case "broken":
+        cluster.makeBroken();
+        return;
+      case "slow":
+        states.set(name, faults.inject({ effect: { kind: "delay", ms: 300 } }));
+        return;
+      case "stuck":
+        states.set(name, faults.inject({ effect: { kind: "delay", ms: 20_000 } }));
+        return;
+      default:
+        states.set(name, faults.inject({ effect: { kind: "partition", requests: state } }));
+    }
+  };
 
   return {
     begin: () => {
@@ -156,6 +185,25 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
         case "change-mirror":
           void changeMirror(world, fault);
           return;
+        case "clock-jump": {
+          const { process } = pickSlot();
+          process?.jump(fault.byMs);
+          within(fault.forMs, () => process?.jump(-fault.byMs));
+          return;
+        }
+        case "lasting-tenant": {
+          const logicalCluster = servers.tenants[fault.tenant] ?? "";
+          const effect = { kind: "partition", requests: fault.requests } as const;
+          // The workspace itself can be found: a controller that starts waits for all that it was given.
+          for (const group of ["", "apps", "tmc.kcp.io"]) {
+            kcp.faults.inject({ match: { user: controllerUser, logicalCluster, group }, effect });
+          }
+          return;
+        }
+        case "lasting-cluster":
+          setCluster(fault.cluster, fault.requests);
+          lost.add(fault.cluster);
+          return;
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
           for (const { faults } of servers.clusters.values()) faults.cutWatches();
@@ -180,30 +228,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           });
       }
     },
-    setCluster: (name, state) => {
-      log(`${name} is ${state}`);
-      const cluster = servers.clusters.get(name);
-      if (cluster === undefined) return;
-      states.get(name)?.remove();
-      states.delete(name);
-      cluster.recover();
-      const { faults } = cluster;
-      switch (state) {
-        case "up":
-          return;
-        case "broken":
-          cluster.makeBroken();
-          return;
-        case "slow":
-          states.set(name, faults.inject({ effect: { kind: "delay", ms: 300 } }));
-          return;
-        case "stuck":
-          states.set(name, faults.inject({ effect: { kind: "delay", ms: 20_000 } }));
-          return;
-        default:
-          states.set(name, faults.inject({ effect: { kind: "partition", requests: state } }));
-      }
-    },
+    setCluster,
     cease: () => {
       log("all faults end");
       hasCeased = true;

@@ -1,5 +1,6 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { ownerOf, syncedLabel, tenantLabelValue } from "../../lib/sync/ownership/owner.ts";
 import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
@@ -60,5 +61,22 @@ export function copiesOn({ store }: EmbeddedCluster, tenant: string): readonly F
           return [{ kind, namespace, name: object.metadata.name ?? "", registration: origin.registration, object }];
         }),
     ),
+  );
+}
+
+/** Whether a sync record names a copy, as that of its workload or as a dependency of another. */
+export function isRecorded(
+  records: ReadonlyMap<string, WorkloadSync>,
+  { kind, namespace, name, registration }: FoundCopy,
+): boolean {
+  const isNamed = (record: WorkloadSync | undefined): boolean => record?.spec.clusters?.includes(registration) === true;
+  return (
+    isNamed(records.get(`${kind}/${namespace}/${name}`)) ||
+    [...records.values()].some(
+      (record) =>
+        isNamed(record) &&
+        record.metadata.namespace === namespace &&
+        record.spec.references?.some((each) => each.kind === kind && each.name === name) === true,
+    )
   );
 }

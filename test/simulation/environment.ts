@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
 import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
+import { foreignGroups } from "./foreign-objects.ts";
 import type { Mode } from "./mode.ts";
 import { createMonitor, type Monitor } from "./monitor.ts";
+import type { ProcessView } from "./process-view.ts";
 import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
+import { withSmallDiscovery } from "./small-discovery.ts";
 
 /** Which cluster a registration stands for; only the simulation reads it. */
 export const clusterAnnotation = "simulation/cluster";
@@ -44,6 +48,14 @@ export type SimulationEnvironment = Readonly<{
   /** Where the operator says a registered cluster is; undefined when it names none. */
   operatorServer(key: ObjectKey, registration: ClusterRegistration): string | undefined;
   operatorToken(cluster: string): string;
+  /** `tenant physical` → the cluster that answers there, where it is another one. */
+  routes: Map<string, string>;
+  /** What each living process was told. */
+  views: Set<ProcessView>;
+  /** The tenants that kcp answers for until the end: what is checked at rest is checked for these. */
+  judged: readonly string[];
+  /** The way to the cluster that answers under a name; where it leads may change. */
+  transportTo(key: ObjectKey, physical: string): Transport;
 }>;
 
 export type SimulationOptions = Readonly<{
@@ -54,23 +66,32 @@ export type SimulationOptions = Readonly<{
   onLog?: ((line: string) => void) | undefined;
 }>;
 
+/** Whether kcp does not answer requests for a tenant in the end. */
+function isLost({ steps }: Scenario, tenant: number): boolean {
+  return steps.some((step) => "fault" in step && step.fault.kind === "lasting-tenant" && step.fault.tenant === tenant);
+}
+
 /** Makes the world of one run on servers that have been restarted for it. */
 export function createSimulation({ servers, scenario, purpose, onLog }: SimulationOptions): SimulationEnvironment {
   const seeded = createSeeded(scenario.seed).fork(purpose);
   const notes = createHash("sha256");
+  const { alwaysAllowed, maxPercent } = scenario;
   const settings: ControllerSettings = {
     ...defaultControllerSettings,
     ...scenario.settings,
     // One after the other, a few at once, and as many as a controller usually has.
     syncWorkers: scenario.settings.workers === 5 ? defaultControllerSettings.syncWorkers : scenario.settings.workers,
-    relistSeconds: 150,
     // A function has less time for a key than a controller (`lib/lambda/runtime.ts`).
     ...(scenario.mode === "functions" && { reconcileSeconds: 12 }),
-    registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
+    registration: {
+      ...defaultRegistrationSettings,
+      failuresToUnready: scenario.failuresToUnready,
+      releaseAfterSeconds: 120,
+    },
     // Soon enough that whatever stalls has done so before the rest.
     syncSettings: {
       stalledAfterSeconds: 20,
-      deletionGuard: { ...defaultDeletionGuardSettings, maxCopies: 1_000, alwaysAllowed: scenario.alwaysAllowed },
+      deletionGuard: { ...defaultDeletionGuardSettings, maxCopies: 1_000, alwaysAllowed, maxPercent },
     },
   };
   const nowMs = (): number => servers.clock.now() - startMs;
@@ -85,7 +106,9 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     if (unhashed.length > longestUnhashed) hashNotes();
     onLog?.(note);
   };
-  const monitor = createMonitor({ servers, settings, readsForResync: scenario.mode === "functions", log });
+  const routes = new Map<string, string>();
+  const monitor = createMonitor({ servers, settings, routes, readsForResync: scenario.mode === "functions", log });
+  const groups = scenario.features.includes("foreign-objects") ? foreignGroups : undefined;
   return {
     servers,
     mode: scenario.mode,
@@ -107,5 +130,30 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
       return physical === undefined ? undefined : serverOf(physical);
     },
     operatorToken: (cluster) => tokensOf(servers.tenants.indexOf(cluster))[0],
+    routes,
+    views: new Set(),
+    judged: servers.tenants.filter((_, tenant) => !isLost(scenario, tenant)),
+    transportTo: ({ logicalCluster }, physical) => {
+      const open = (name: string): Transport => {
+        const cluster = servers.clusters.get(name);
+        if (cluster === undefined) throw new Error(`simulation: there is no cluster ${name}`);
+        return withSmallDiscovery(cluster.transport(), servers, groups);
+      };
+      const own = open(physical);
+      const others = new Map<string, Transport>();
+      return {
+        send: (request) => {
+          const name = routes.get(`${logicalCluster} ${physical}`);
+          if (name === undefined) return own.send(request);
+          const other = others.get(name) ?? open(name);
+          others.set(name, other);
+          return other.send(request);
+        },
+        close: () => {
+          for (const other of others.values()) void other.close();
+          return own.close();
+        },
+      };
+    },
   };
 }

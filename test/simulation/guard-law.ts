@@ -32,16 +32,19 @@ export function whyGuarded(view: WorkloadView, eviction: Eviction): string | und
   const changes = changesOf(view);
   if (changes.moments.length > mostMoments) return undefined;
   let reason: string | undefined;
-  for (const seq of changes.moments) {
-    reason = whyGuardedAt(changes.at(seq), eviction);
+  for (const moment of changes.moments) {
+    reason = whyGuardedAt(changes.at(moment), eviction);
     if (reason === undefined) return undefined;
   }
   return reason;
 }
 
+/** A moment of a run, and whether the process has noticed that kcp was restored from a backup. */
+type Seen = Readonly<{ seq: number; knowsRestore: boolean }>;
+
 function changesOf({ view, run, tenant }: WorkloadView): Readonly<{
-  moments: readonly number[];
-  at(seq: number): Moment;
+  moments: readonly Seen[];
+  at(seen: Seen): Moment;
 }> {
   const all = (plural: string): readonly (readonly Delivered[])[] =>
     view.all(run.began, { server: kcpServer, logicalCluster: tenant, plural });
@@ -54,26 +57,31 @@ function changesOf({ view, run, tenant }: WorkloadView): Readonly<{
   const { startSeq } = run.began;
   const lists = [histories.records, histories.placements, histories.registrations];
   const every = [...lists.flat(2), ...histories.workloads.flatMap((each) => each.all).flat()];
-  const moments = new Set([startSeq, ...every.map(({ seq }) => seq).filter((seq) => seq > startSeq)]);
+  const seqs = new Set([startSeq, ...every.map(({ seq }) => seq).filter((seq) => seq > startSeq)]);
+  const isRestored = every.some(({ source }) => source === "restore");
+  const moments = [...seqs].flatMap((seq): Seen[] => [
+    { seq, knowsRestore: true },
+    ...(isRestored ? [{ seq, knowsRestore: false }] : []),
+  ]);
   /** An object as it was at a moment; the names under which it was delivered are those of the kind's schema. */
-  const objectAt = (versions: readonly Delivered[], seq: number): KubeObject | undefined =>
-    versions.findLast((each) => each.seq <= seq)?.object;
-  const objectsAt = <T>(histories: readonly (readonly Delivered[])[], seq: number): readonly T[] =>
+  const objectAt = (versions: readonly Delivered[], { seq, knowsRestore }: Seen): KubeObject | undefined =>
+    versions.findLast((each) => each.seq <= seq && (knowsRestore || each.source !== "restore"))?.object;
+  const objectsAt = <T>(histories: readonly (readonly Delivered[])[], seen: Seen): readonly T[] =>
     histories.flatMap((versions) => {
-      const object = objectAt(versions, seq);
+      const object = objectAt(versions, seen);
       return object === undefined ? [] : [object as T];
     });
   return {
-    moments: [...moments],
-    at: (seq) => ({
-      records: objectsAt(histories.records, seq),
-      placements: objectsAt(histories.placements, seq),
+    moments,
+    at: (seen) => ({
+      records: objectsAt(histories.records, seen),
+      placements: objectsAt(histories.placements, seen),
       registrations: new Map(
-        objectsAt<ClusterRegistration>(histories.registrations, seq).map((each) => [each.metadata.name ?? "", each]),
+        objectsAt<ClusterRegistration>(histories.registrations, seen).map((each) => [each.metadata.name ?? "", each]),
       ),
       workloads: new Map(
         histories.workloads.flatMap(({ plural, all: versions }) =>
-          objectsAt<KubeObject>(versions, seq).map((each): [string, KubeObject] => {
+          objectsAt<KubeObject>(versions, seen).map((each): [string, KubeObject] => {
             const kind: WorkloadKind = kindOf(plural) ?? "ConfigMap";
             const apiVersion = kind === "Deployment" ? "apps/v1" : "v1";
             return [`${kind}/${each.metadata.namespace}/${each.metadata.name}`, { ...each, apiVersion, kind }];

@@ -354,7 +354,7 @@ function wrongAbout({ afterMs = 0, isReady = true, tellsAbsence = false, isRegis
   if (!isRegistered) inKcp(tmc, "clusterregistrations/east", undefined);
   const wrong: string[] = [];
   const laws = createStatusLaws((law, message) => wrong.push(`law ${law}: ${message}`));
-  const cause = { process: { name: "controller", skewMs: 0, view }, work: run };
+  const cause = { process: { name: "controller", skewsMs: new Set([0]), view }, work: run };
   const changeOf = (object: Part, previous: Part) => ({
     type: "MODIFIED" as const,
     revision: 1,

@@ -24,8 +24,10 @@ const frame = {
   finalStates: { c0: "up", c1: "up", c2: "up", c3: "up" },
   ending: "as-is",
   restMs: 0,
-  settings: { workers: 2, heartbeatWriteSeconds: 3600, resyncSeconds: 60 },
+  settings: { workers: 2, heartbeatSeconds: 30, heartbeatWriteSeconds: 3600, resyncSeconds: 60, relistSeconds: 150 },
+  failuresToUnready: 3,
   alwaysAllowed: 1_000,
+  maxPercent: 30,
   isCrowded: false,
 } as const;
 

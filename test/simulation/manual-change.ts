@@ -65,7 +65,7 @@ function act({ operations, catalog }: EmbeddedCluster, namespace: string, deed: 
 }
 
 /** Whether there is such a namespace, and it stays. */
-function isOpen({ store }: EmbeddedCluster, name: string): boolean {
+export function isOpen({ store }: EmbeddedCluster, name: string): boolean {
   const namespace = store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name });
   return namespace !== undefined && namespace.metadata.deletionTimestamp === undefined;
 }

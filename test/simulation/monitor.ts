@@ -17,6 +17,7 @@ import { type UpsyncOrigin, upsyncOriginOf } from "../../lib/sync/ownership/upsy
 import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { type ClusterMonitor, createClusterMonitor, isInformerRequest } from "./cluster-monitor.ts";
+import { createHoldLaws } from "./confirmations.ts";
 import { copiesOn } from "./copies.ts";
 import { isPlacedKind } from "./desired-workloads.ts";
 import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
@@ -52,6 +53,10 @@ export interface Monitor {
   lastSuccessMs(key: ObjectKey): number | undefined;
   /** From now on nobody does anything: counts what happens nevertheless. */
   beginRest(): Rest;
+  /** Restores a server: changes meanwhile have no cause, and only what is stored afterwards counts. */
+  restoring(server: string, restore: () => void): void;
+  /** Notes what users have deleted; the answer goes back to that. */
+  save(): () => void;
   /** From now on only other tenants act: reports why keys of this tenant are reconciled. */
   beginNeighbour(tenant: string): () => readonly WorkItem[];
   end(): void;
@@ -78,17 +83,21 @@ export function createMonitor({
   servers,
   settings,
   readsForResync,
+  routes,
   log,
 }: Readonly<{
   servers: Servers;
   settings: ControllerSettings;
   /** Whether a resync reads from the servers: a function has no cache. */
   readsForResync: boolean;
+  /** `tenant physical` → the cluster that answers there, where it is another one. */
+  routes: ReadonlyMap<string, string>;
   log: (line: string) => void;
 }>): Monitor {
   const violations: Violation[] = [];
   const mayGo = new Set<string>();
   const unbound = new Set<string>();
+  let isRestoring = false;
   const everSeen = new Set<string>();
   const successes = new Map<string, Success[]>();
   let rest: { writes: string[]; probing: Map<string, Set<unknown>>; reads: Map<string, string[]> } | undefined;
@@ -111,9 +120,13 @@ export function createMonitor({
     const limitMs = settings.reconcileSeconds * 1000;
     const heartbeat = now.status?.lastHeartbeat;
     if (heartbeat !== undefined && heartbeat !== before?.status?.lastHeartbeat) {
-      const probeMs = Date.parse(heartbeat) - cause.process.skewMs;
-      if (probeMs > nowMs()) broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat} has not come yet`);
-      if (!seen.some(({ atMs }) => atMs >= probeMs - roundingMs && atMs <= probeMs + roundingMs + limitMs)) {
+      const probesMs = [...cause.process.skewsMs].map((skewMs) => Date.parse(heartbeat) - skewMs);
+      if (probesMs.every((probeMs) => probeMs > nowMs())) {
+        broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat} has not come yet`);
+      }
+      const isSeen = (probeMs: number): boolean =>
+        seen.some(({ atMs }) => atMs >= probeMs - roundingMs && atMs <= probeMs + roundingMs + limitMs);
+      if (!probesMs.some(isSeen)) {
         broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat}, but no answer was seen then`);
       }
     }
@@ -124,9 +137,16 @@ export function createMonitor({
   };
 
   const truth = createActualState();
+  const limits = settings.syncSettings?.deletionGuard ?? defaultDeletionGuardSettings;
+  const { alwaysAllowed, maxPercent } = limits;
+  const holds = createHoldLaws({ truth, tenants: servers.tenants, alwaysAllowed, maxPercent, nowMs, broken });
   const clusters = createClusterMonitor({
     servers,
     truth,
+    routes,
+    holds,
+    mayGo,
+    isRestoring: () => isRestoring,
     log,
     broken,
     limits: settings.syncSettings?.deletionGuard ?? defaultDeletionGuardSettings,
@@ -175,7 +195,10 @@ export function createMonitor({
       const isKnown = physical !== undefined && !clusters.isAbandoned(tenant, physicalName);
       const left = isKnown ? copiesOn(physical, tenant) : [];
       for (const copy of left) {
-        const isIts = `${copy.kind}/${copy.namespace}/${copy.name}` === id && copy.registration === name;
+        const isIts =
+          `${copy.kind}/${copy.namespace}/${copy.name}` === id &&
+          copy.registration === name &&
+          !clusters.isForgotten(copy);
         if (isIts) broken(3, `${tenant}/${id} was let go while ${name} has a copy`);
       }
     }
@@ -206,6 +229,8 @@ export function createMonitor({
         formatKey(workloadKey(key.logicalCluster, { type: served, namespace: key.namespace, name: key.name })),
       );
     }
+    if (served !== undefined || kind === "WorkloadSync") holds.written(object);
+    if (isRestoring) return;
     if (kind !== "ClusterRegistration" && kind !== "WorkloadPlacement") {
       if (isPlacedKind(kind)) checkWorkload(change, cause);
       else if (kind === "WorkloadSync") checkRecord(change, cause);
@@ -241,8 +266,13 @@ export function createMonitor({
     if (kind === "WorkloadPlacement" && type === "MODIFIED" && cause !== undefined) checkPlacement(text, change);
     if (rest !== undefined && !isDueHeartbeat(change)) rest.writes.push(`${type} ${text} ${differenceOf(change)}`);
   };
-  const checkPlacement = (text: string, { object, key }: StorageChange): void => {
+  const checkPlacement = (text: string, { object, previous, key }: StorageChange): void => {
     const { spec, status } = object as unknown as WorkloadPlacement;
+    holds.decision(
+      key.logicalCluster,
+      previous as unknown as WorkloadPlacement | undefined,
+      object as unknown as WorkloadPlacement,
+    );
     for (const { cluster, selected } of status?.decisions ?? []) {
       const known = everSeen.has(
         formatKey({ logicalCluster: key.logicalCluster, kind: "ClusterRegistration", name: cluster }),
@@ -259,7 +289,7 @@ export function createMonitor({
     );
     return (
       shared !== undefined &&
-      known === undefined &&
+      !isDeepStrictEqual(shared, known) &&
       isDeepStrictEqual(withoutTimes(withoutUnique(now)), withoutTimes(withoutUnique(before)))
     );
   };
@@ -374,6 +404,18 @@ export function createMonitor({
         get probes() {
           return new Map([...begun.probing].map(([key, works]) => [key, works.size]));
         },
+      };
+    },
+    restoring: (server, restore) => {
+      isRestoring = true;
+      clusters.restoring(server, restore);
+      isRestoring = false;
+    },
+    save: () => {
+      const saved = [...mayGo];
+      return () => {
+        mayGo.clear();
+        for (const uid of saved) mayGo.add(uid);
       };
     },
     beginNeighbour: (tenant) => {

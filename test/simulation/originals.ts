@@ -109,9 +109,9 @@ export async function changeMirror(
 }
 
 /** Law 1 for mirrored objects, once all is at rest: a cluster that can be read and the workspace have the same objects. */
-export function checkMirrors({ servers, monitor }: SimulationEnvironment): void {
+export function checkMirrors({ servers, monitor, judged }: SimulationEnvironment): void {
   const { truth, broken } = monitor;
-  for (const tenant of servers.tenants) {
+  for (const tenant of judged) {
     const { registrations: known, workloads, namespaces } = truth.of(tenant);
     const hasNamespace = namespaces.get(originalsNamespace)?.metadata.deletionTimestamp === undefined;
     for (const [name, registration] of known) {
@@ -174,11 +174,12 @@ function typesOf({ spec }: ClusterRegistration): readonly Readonly<{ apiVersion:
 
 /** Sets, or removes, the confirmation of all held deletions. Returns how many registrations held some. */
 export async function confirmMirrors(
-  { servers, monitor }: SimulationEnvironment,
+  { servers, monitor, judged }: SimulationEnvironment,
   { isConfirmed }: Readonly<{ isConfirmed: boolean }>,
 ): Promise<number> {
   let count = 0;
   for (const [index, tenant] of servers.tenants.entries()) {
+    if (!judged.includes(tenant)) continue;
     for (const [name, registration] of monitor.truth.of(tenant).registrations) {
       const held = registration.status?.upsync?.heldDeletions ?? 0;
       const isSet = registration.metadata.annotations?.[confirmUpsyncAnnotation] !== undefined;

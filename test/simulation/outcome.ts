@@ -21,8 +21,8 @@ export type Snapshot = Readonly<{
 /** What two runs of the same inputs must agree on, by what it is about. */
 export type Outcome = ReadonlyMap<string, string>;
 
-/** Takes what is stored now. */
-export async function takeSnapshot({ clock, tenants, users }: Servers): Promise<Snapshot> {
+/** Takes what is stored now, of these tenants. */
+export async function takeSnapshot({ clock, tenants, users }: Servers, judged: readonly string[]): Promise<Snapshot> {
   const found = await Promise.all(
     users.map(async (user, index) => ({
       cluster: tenants[index] ?? "",
@@ -30,7 +30,7 @@ export async function takeSnapshot({ clock, tenants, users }: Servers): Promise<
       placements: (await user.listAll<WorkloadPlacement>(placements)).items,
     })),
   );
-  return { atMs: clock.now(), tenants: found };
+  return { atMs: clock.now(), tenants: found.filter(({ cluster }) => judged.includes(cluster)) };
 }
 
 /** Why a cluster that was tried is not well; while it stays so, another cause is written once a while only. */

@@ -7,13 +7,15 @@ import type { SimulationEnvironment } from "./environment.ts";
 import { createProcessView, kcpServer, type ProcessView } from "./process-view.ts";
 import type { Seeded } from "./seeded.ts";
 import { controllerToken } from "./servers.ts";
-import { withSmallDiscovery } from "./small-discovery.ts";
 import { createWire, type WireEvents } from "./wire.ts";
 
 /** A process with its own clock and its own connections. It can end between any two actions. */
 export interface SimProcess {
   readonly name: string;
+  /** How far its wall clock is ahead now. */
   readonly skewMs: number;
+  /** Every value that `skewMs` has had. */
+  readonly skewsMs: ReadonlySet<number>;
   readonly alive: boolean;
   /** What the wire has delivered to it. */
   readonly view: ProcessView;
@@ -23,7 +25,9 @@ export interface SimProcess {
   terminate(): void;
   /** Has it die at one of its next writes, to kcp or to a cluster: before the request leaves, or once the server has acted on it. */
   dieAtWrite(nth: number, when: "before" | "after"): void;
-  /** Takes that back. */
+  /** Sets its wall clock ahead, or back if negative; its monotonic clock and its timers do not change. */
+  jump(byMs: number): void;
+  /** Takes back `dieAtWrite`. */
   spare(): void;
   /** How many writes it has sent, to kcp and to clusters. */
   readonly writes: number;
@@ -53,12 +57,14 @@ export type LifeOptions = Readonly<{
 }>;
 
 /** Creates a process in which nothing runs yet. */
-export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: LifeOptions): ProcessLife {
+export function createLife({ world, name, skewMs: firstSkewMs, onExit, deathAt: chosen }: LifeOptions): ProcessLife {
   const { servers, weather, seeded, monitor } = world;
   const dice = seeded.fork(name);
   const timers = new Set<() => void>();
   const deaths = new Set<() => void>();
   let alive = true;
+  let skewMs = firstSkewMs;
+  const skewsMs = new Set([skewMs]);
   let writes = 0;
   let death: Readonly<{ atWrite: number; when: "before" | "after" }> | undefined;
 
@@ -69,6 +75,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
     for (const cancel of [...timers]) cancel();
     timers.clear();
     for (const end of [...deaths]) end();
+    world.views.delete(view);
     onExit();
   };
   const owner = {
@@ -102,6 +109,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
   };
 
   const view = createProcessView(() => servers.clock.now());
+  world.views.add(view);
   const wireTo = (
     server: Transport,
     serverName: string,
@@ -138,9 +146,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
     },
   });
   const clusterWire = (key: ObjectKey, physical: string): Transport => {
-    const cluster = servers.clusters.get(physical);
-    if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    return wireTo(withSmallDiscovery(cluster.transport(), servers), formatKey(key), {
+    return wireTo(world.transportTo(key, physical), formatKey(key), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
           world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
@@ -158,7 +164,15 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
 
   const life: ProcessLife = {
     name,
-    skewMs,
+    get skewMs() {
+      return skewMs;
+    },
+    skewsMs,
+    jump: (byMs) => {
+      skewMs += byMs;
+      skewsMs.add(skewMs);
+      world.log(`the clock of ${name} is ${skewMs} ms ahead`);
+    },
     get alive() {
       return alive;
     },

@@ -5,7 +5,13 @@ import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { type ResourcePath, resourcePathOf } from "./resource-path.ts";
 
 /** How a process has heard of an object. */
-export type Source = "read" | "write" | "list" | "event";
+export type Source =
+  | "read"
+  | "write"
+  | "list"
+  | "event"
+  /** Not delivered: what the server had of it when it was restored from a backup. */
+  | "restore";
 
 /** An object as it was delivered to a process; without one where the server said that there is none. */
 export type Delivered = Readonly<{ seq: number; atMs: number; source: Source; object: KubeObject | undefined }>;
@@ -40,6 +46,11 @@ export interface ProcessView {
   all(run: ViewRun, collection: ViewCollection): readonly (readonly Delivered[])[];
   /** The names in the last list of a whole namespace since a run began; undefined when there was none. */
   listed(run: ViewRun, collection: ViewCollection, namespace: string): readonly string[] | undefined;
+  /**
+   * A server was restored from a backup: `stored` returns what it has of an object now. From now on the process may go by that
+   * too, because nobody reports what the restore removed; and by what it knew before, until it is told otherwise.
+   */
+  wentBack(server: string, stored: (address: ViewAddress) => KubeObject | undefined): void;
   /** When the process last heard of an object, or had an open watch that would have told of a change. */
   heardMs(address: ViewAddress): number;
 }
@@ -95,7 +106,8 @@ export function createProcessView(nowMs: () => number): ProcessView {
   const prune = (history: Delivered[]): void => {
     const [oldest = { startSeq: Number.POSITIVE_INFINITY }] = runs;
     for (let [first, second] = history; first !== undefined && second !== undefined; [first, second] = history) {
-      const isNeeded = second.seq > oldest.startSeq || second.atMs > nowMs() - keepMs || isLater(first, second);
+      const isRecent = second.seq > oldest.startSeq || second.atMs > nowMs() - keepMs;
+      const isNeeded = isRecent || second.source === "restore" || isLater(first, second);
       if (isNeeded) return;
       history.shift();
     }
@@ -135,7 +147,8 @@ export function createProcessView(nowMs: () => number): ProcessView {
     const last = before.at(-1);
     // A cache keeps the newest, also where an older one was delivered after it.
     const newest = last?.object === undefined ? undefined : before.findLast((each) => isLater(each, last));
-    const known = [newest, last].filter((each) => each !== undefined);
+    const told = last?.source === "restore" ? before.findLast(({ source }) => source !== "restore") : undefined;
+    const known = [newest, told, last].filter((each) => each !== undefined);
     return [...known, ...history.filter((each) => each.seq > run.startSeq)];
   };
 
@@ -186,10 +199,21 @@ export function createProcessView(nowMs: () => number): ProcessView {
       const list = lists.get(`${collectionId(collection)} ${namespace}`);
       return list !== undefined && list.seq > run.startSeq ? list.names : undefined;
     },
+    wentBack: (server, stored) => {
+      for (const [id, objects] of collections) {
+        const [of = "", logicalCluster = "", plural = ""] = id.split(" ");
+        if (of !== server) continue;
+        for (const each of objects.keys()) {
+          const [namespace = "", name = ""] = each.split("/");
+          const address = { server, logicalCluster, plural, namespace, name };
+          note(address, "restore", stored(address));
+        }
+      }
+    },
     heardMs: (address) => {
       const watched = watches.get(collectionId(address));
       if (watched !== undefined && watched.open > 0) return nowMs();
-      const last = historyOf(address)?.at(-1);
+      const last = historyOf(address)?.findLast(({ source }) => source !== "restore");
       return Math.max(watched?.closedMs ?? Number.NEGATIVE_INFINITY, last?.atMs ?? Number.NEGATIVE_INFINITY);
     },
   };

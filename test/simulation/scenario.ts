@@ -1,5 +1,6 @@
 import type { FaultRule } from "@tmc/embedded/server/faults.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import type { ConfirmationInput } from "./confirmations.ts";
 import {
   aDesiredPlacement,
   aDesiredRegistration,
@@ -16,9 +17,11 @@ import {
   serviceNames,
   type WorkloadKind,
 } from "./desired-workloads.ts";
-import { chooseFeatures } from "./features/features.ts";
+import { areDirectOnly, chooseFeatures } from "./features/features.ts";
+import type { ForeignInput } from "./foreign-objects.ts";
 import { chooseMode, type Mode } from "./mode.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
+import type { ServerFault } from "./server-faults.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 import { type TenancyInput, tenancySteps } from "./tenancy.ts";
 
@@ -58,7 +61,9 @@ export type Input =
     }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
   | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>
-  | TenancyInput;
+  | TenancyInput
+  | ForeignInput
+  | ConfirmationInput;
 
 /** What somebody does on a cluster, in the namespace that a tenant's namespace has there; nothing where that is not to be found. */
 export type Deed = Readonly<{ namespace: WorkloadNamespace; name: string }> &
@@ -89,7 +94,14 @@ export type Fault =
   | Readonly<{ kind: "cut-watches" }>
   | Readonly<{ kind: "forget-history" }>
   | Readonly<{ kind: "queue-weather"; weather: QueueWeather; forMs: number }>
-  | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>;
+  | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>
+  /** The wall clock of the running controller is set ahead or back, and after a time to where it was. */
+  | Readonly<{ kind: "clock-jump"; byMs: number; forMs: number }>
+  /** A cluster does not answer any more, until the run ends. */
+  | Readonly<{ kind: "lasting-cluster"; cluster: Physical; requests: "hang" | "refuse" }>
+  /** kcp does not answer requests of controllers for a tenant any more, until the run ends. */
+  | Readonly<{ kind: "lasting-tenant"; tenant: number; requests: "hang" | "refuse" }>
+  | ServerFault;
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -119,9 +131,18 @@ export type Scenario = Readonly<{
   ending: Ending;
   /** How long nobody does anything in the end, to see whether anything still happens. */
   restMs: number;
-  settings: Readonly<{ workers: number; heartbeatWriteSeconds: number; resyncSeconds: number }>;
+  settings: Readonly<{
+    workers: number;
+    heartbeatSeconds: number;
+    heartbeatWriteSeconds: number;
+    resyncSeconds: number;
+    relistSeconds: number;
+  }>;
+  failuresToUnready: number;
   /** How many copies may always leave at once. */
   alwaysAllowed: number;
+  /** The share of all copies that may leave at once, in percent. */
+  maxPercent: number;
   /** Whether several registrations of a tenant may stand for one cluster; what is there then depends on who came first. */
   isCrowded: boolean;
 }>;
@@ -188,11 +209,16 @@ export function generateScenario(
     if (seeded.chance(faultShare)) add({ fault: aFault(seeded) });
     else add({ input: anInput(seeded, model) });
   }
-  const features = chooseFeatures(createSeeded(seed).fork("features"), forcedFeatures);
+  if (forcedMode !== undefined && forcedMode !== "direct" && areDirectOnly(forcedFeatures)) {
+    throw new Error(`simulation: ${forcedFeatures.join()} cannot run in the mode ${forcedMode}`);
+  }
+  const neededMode = areDirectOnly(forcedFeatures) ? "direct" : forcedMode;
+  const mode = chooseMode(createSeeded(seed).fork("mode"), neededMode);
+  const features = chooseFeatures(createSeeded(seed).fork("features"), mode, forcedFeatures);
+  const hasFeature = (name: string): boolean => features.some((feature) => feature.name === name);
   const extra = features.flatMap((feature) =>
     feature.steps(createSeeded(seed).fork(`feature ${feature.name}`), { endMs: atMs }),
   );
-  const mode = chooseMode(createSeeded(seed).fork("mode"), forcedMode);
   const throughExport =
     mode === "export" || (mode === "functions" && createSeeded(seed).fork("through export").chance(exportShare));
   const tenancy = throughExport ? tenancySteps(createSeeded(seed).fork("tenancy"), atMs) : [];
@@ -206,17 +232,48 @@ export function generateScenario(
     // Stable, so that steps of one moment keep their order.
     steps: [...steps, ...extra, ...tenancy].toSorted((one, other) => one.atMs - other.atMs),
     endMs: atMs + seeded.between(0, 20_000),
-    finalStates: { c0: state(), c1: state(), c2: state(), c3: state() },
+    finalStates: { c0: state(), c1: state(), c2: state(), c3: state(), ...lastingStates(extra) },
     ending: seeded.pick(["as-is", "anew", "deal"]),
     restMs: seeded.pick([600_000, 120_000, 120_000]),
     settings: {
       workers: seeded.between(1, 5),
       heartbeatWriteSeconds: seeded.pick([60, 3600, 3600, 3600]),
       resyncSeconds: seeded.pick([30, 60, 120, 120]),
+      ...moreSettings([...steps, ...extra], createSeeded(seed).fork("settings")),
     },
-    alwaysAllowed: seeded.chance(0.15) ? 2 : 1_000,
+    ...limits(createSeeded(seed).fork("limits")),
+    alwaysAllowed: seeded.chance(0.15) || hasFeature("confirmations") ? 2 : 1_000,
     isCrowded,
   };
+}
+
+/** The clusters that do not answer any more. */
+function lastingStates(steps: readonly Step[]): Partial<Record<Physical, ClusterState>> {
+  return Object.fromEntries(
+    steps.flatMap((step) =>
+      "fault" in step && step.fault.kind === "lasting-cluster" ? [[step.fault.cluster, step.fault.requests]] : [],
+    ),
+  );
+}
+
+/** From choices of their own, so that a new setting leaves the other choices of a seed as they are. */
+function moreSettings(
+  steps: readonly Step[],
+  seeded: Seeded,
+): Pick<Scenario["settings"], "heartbeatSeconds" | "relistSeconds"> {
+  const heartbeatSeconds = seeded.pick([30, 30, 30, 20]);
+  const relistSeconds = seeded.pick([150, 300, 600, 1_800]);
+  // Only a list repairs a watch that stays open and says nothing, and a run does not wait for half an hour.
+  const isSilenced = steps.some(
+    (step) =>
+      "fault" in step &&
+      (step.fault.kind === "vanish" || ("rule" in step.fault && step.fault.rule.effect.kind === "stall-watch")),
+  );
+  return { heartbeatSeconds, relistSeconds: isSilenced ? 150 : relistSeconds };
+}
+
+function limits(seeded: Seeded): Pick<Scenario, "failuresToUnready" | "maxPercent"> {
+  return { failuresToUnready: seeded.pick([3, 3, 2, 4]), maxPercent: seeded.pick([30, 30, 50]) };
 }
 
 /** What a tenant has in a namespace in the beginning. */

@@ -20,6 +20,8 @@ import { createSimClock, type SimClock } from "./sim-clock.ts";
 export const tenantPaths = ["root:a", "root:b"] as const;
 export const physicalNames = ["c0", "c1", "c2", "c3"] as const;
 export type Physical = (typeof physicalNames)[number];
+/** A healthy cluster that no scenario registers: credentials may lead to it by mistake. */
+export const spareName = "spare";
 
 /**
  * The namespaces in which tenants keep workloads. What ends up on clusters from the first one follows from the desired objects
@@ -62,6 +64,8 @@ export type Servers = Readonly<{
 /** A run only computes: this ends one that never does, however busy the machine is. */
 export const hangTimeoutMs = 900_000;
 
+/** The namespace whose uid is the identity of a cluster. */
+export const identityKey: StoreKey = { storage: "namespaces", logicalCluster: "", namespace: "", name: "kube-system" };
 const namespaces = { group: "", version: "v1", plural: "namespaces" } as const;
 /** More than the longest wait of any controller of a cluster takes. */
 const mostRounds = 30;
@@ -154,13 +158,15 @@ export async function startServers({ exportsAllTypes = false } = {}): Promise<Se
       tokensOf(tenant).map((token) => [token, { name: path, groups: ["system:masters", "system:authenticated"] }]),
     ),
   );
-  for (const name of physicalNames) {
+  for (const name of [...physicalNames, spareName]) {
     clusters.set(name, await startEmbeddedCluster({ name, listen: false, clock, random, authority, users, nodes: 2 }));
   }
   await settle();
 
   let all: Promise<Servers> | undefined;
   const emptied = [kcp, ...clusters.values()].map(({ store }) => emptier(store));
+
+  const identities = [...clusters.values()].map((cluster) => [cluster, cluster.store.get(identityKey)] as const);
 
   return {
     clock,
@@ -178,6 +184,12 @@ export async function startServers({ exportsAllTypes = false } = {}): Promise<Se
       for (const cluster of clusters.values()) {
         cluster.faults.clear();
         cluster.recover();
+      }
+      // A cluster that was built anew has another identity.
+      for (const [{ store }, identity] of identities) {
+        if (identity !== undefined && store.get(identityKey)?.metadata.uid !== identity.metadata.uid) {
+          store.put(identityKey, structuredClone(identity));
+        }
       }
       // What the servers' own controllers have to do about it may take them some time.
       for (let rounds = 0; rounds < mostRounds; rounds++) {

@@ -2,15 +2,18 @@ import { createControllers } from "./controllers.ts";
 import { aDesiredDeployment, placeLabel } from "./desired-workloads.ts";
 import { createSimulation } from "./environment.ts";
 import { needAllTypes } from "./features/features.ts";
+import { changeForeignObject, serveCustomType } from "./foreign-objects.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
 import { changeByHand } from "./manual-change.ts";
 import type { Mode } from "./mode.ts";
 import type { Violation } from "./monitor.ts";
 import { changeOriginal, checkMirrors, confirmMirrors } from "./originals.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
+import { createPeople } from "./people.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { generateScenario, type Scenario } from "./scenario.ts";
 import { createSeeded } from "./seeded.ts";
+import { createServerFaults, isServerFault, stepsThatCount } from "./server-faults.ts";
 import { physicalNames, type Servers, startMs } from "./servers.ts";
 import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
 import { createTenancy } from "./tenancy.ts";
@@ -63,6 +66,8 @@ const settlingMs = 180_000;
 const losingMs = 540_000;
 /** Where nothing is compared that depends on time, it is enough that every cluster is known for what it is. */
 const hurriedMs = 150_000;
+/** Three probes, half a minute apart. */
+const usualDetectionMs = 90_000;
 const answeringMs = 60_000;
 const neighbourMs = 60_000;
 const confirmingMs = 60_000;
@@ -120,41 +125,53 @@ export async function runScenario(
   const controllers = createControllers(world, sabotage);
   const user = createUser(world);
   const tenancy = createTenancy(world, user);
+  const people = createPeople(world);
+  if (scenario.features.includes("foreign-objects")) await serveCustomType(servers);
+  const serverFaults = createServerFaults(world, { user, people, seeded: world.seeded.fork("server faults") });
+  const steps = isFaulty ? scenario.steps : stepsThatCount(scenario.steps);
   const pass = (ms: number): Promise<void> => clock.runUntil(clock.now() + ms);
 
   controllers.begin();
   if (isHurried) {
-    const inputs = scenario.steps.flatMap((step) => ("input" in step ? [step.input] : []));
+    const inputs = steps.flatMap((step) => ("input" in step ? [step.input] : []));
     for (const input of inputs) if (input.kind === "original") changeOriginal(world, input);
     user.doAll(inputs);
   } else {
-    for (const step of scenario.steps) {
+    for (const step of steps) {
       await clock.runUntil(startMs + step.atMs);
       if ("input" in step) {
         if (step.input.kind === "cluster") controllers.setCluster(step.input.cluster, step.input.state);
         else if (step.input.kind === "hand") changeByHand(world, step.input);
         else if (step.input.kind === "bind" || step.input.kind === "unbind") tenancy.apply(step.input);
         else if (step.input.kind === "original") changeOriginal(world, step.input);
+        else if (step.input.kind === "foreign") changeForeignObject(world, step.input);
+        else if (step.input.kind === "answer") people.answer(step.input);
         else user.doAll([step.input]);
-      } else if (isFaulty) controllers.happen(step.fault);
+      } else if (!isFaulty) continue;
+      else if (isServerFault(step.fault)) serverFaults.happen(step.fault);
+      else controllers.happen(step.fault);
     }
     await clock.runUntil(startMs + scenario.endMs);
   }
 
+  // A cluster that does not lose Ready as soon is known for what it is later.
+  const { failuresToUnready } = scenario;
+  const laterMs = Math.max(0, failuresToUnready * scenario.settings.heartbeatSeconds * 1000 - usualDetectionMs);
   controllers.cease();
+  serverFaults.cease();
   for (const cluster of physicalNames) controllers.setCluster(cluster, "up");
   await pass(recoveryMs);
   // A tenant that was unbound until now has only begun to create its objects again.
   if (!isHurried && scenario.steps.some((step) => "input" in step && step.input.kind === "unbind"))
     await pass(recoveryMs);
   for (const cluster of physicalNames) controllers.setCluster(cluster, scenario.finalStates[cluster]);
-  await pass(isHurried ? hurriedMs : settlingMs);
+  await pass((isHurried ? hurriedMs : settlingMs) + laterMs);
   // A cluster that is not Ready, be it for want of credentials, is borne for a while by those who use it.
-  if (!isHurried && !areAllReady(await takeSnapshot(servers))) await pass(losingMs - settlingMs);
+  if (!isHurried && !areAllReady(await takeSnapshot(servers, world.judged))) await pass(losingMs - settlingMs);
   if (tenancy.open > 0) monitor.broken(1, `${tenancy.open} tenants were never bound again`);
   if (user.open > 0) monitor.broken(1, `${user.open} changes by users were never accepted`);
 
-  const settled = await takeSnapshot(servers);
+  const settled = await takeSnapshot(servers, world.judged);
   const causesLag = world.settings.heartbeatWriteSeconds * 1000 > settlingMs;
   const outcome = outcomeOf(settled, { causesLag });
   checkClaims(world, settled);
@@ -177,7 +194,7 @@ export async function runScenario(
     if (scenario.ending === "anew") user.placeAnew();
     else user.placeEqual(equalPlacements);
     await pass(answeringMs);
-    const answered = await takeSnapshot(servers);
+    const answered = await takeSnapshot(servers, world.judged);
     if (scenario.ending === "anew") answers = answersOf(answered);
     else checkDeal(world, answered);
     checkDecisions(world, answered, world.seeded.fork("shuffle again"));
@@ -189,11 +206,12 @@ export async function runScenario(
     if (scenario.alwaysAllowed < 1_000) await pass(scenario.settings.resyncSeconds * 1000);
     const rest = monitor.beginRest();
     await pass(scenario.restMs);
-    checkRest(world, rest, await takeSnapshot(servers), scenario);
+    checkRest(world, rest, await takeSnapshot(servers, world.judged), scenario);
     if (!scenario.isCrowded) checkReadsAtRest(world, rest);
+    const isNeighbourly = world.judged.length === servers.tenants.length;
     const [noisy = "", quiet = ""] = servers.tenants;
     const works = monitor.beginNeighbour(quiet);
-    const edits = 10;
+    const edits = isNeighbourly ? 10 : 0;
     const tenant = servers.tenants.indexOf(noisy);
     // Its copies come and go on clusters that the other tenant has too.
     const workload = aDesiredDeployment(world.seeded.fork("noise"), "shop", {
@@ -211,9 +229,12 @@ export async function runScenario(
     }
     for (const { key, reason } of works()) {
       if (reason === "heartbeat" || reason === "resync" || reason === "requeue") continue;
+      // A list of the cluster finds a copy that a restore brought back, each time.
+      if (monitor.clusters.hasForgotten(quiet, key)) continue;
       monitor.broken(4, `${key.kind} ${key.name} of the quiet tenant was worked on: ${reason}`);
     }
   }
+  people.end();
   controllers.end();
   monitor.end();
   return {

@@ -42,8 +42,10 @@ const scenario: Scenario = {
   finalStates: { c0: "up", c1: "up", c2: "up", c3: "up" },
   ending: "as-is",
   restMs: 120_000,
-  settings: { workers: 2, heartbeatWriteSeconds: 3600, resyncSeconds: 30 },
+  settings: { workers: 2, heartbeatSeconds: 30, heartbeatWriteSeconds: 3600, resyncSeconds: 30, relistSeconds: 150 },
+  failuresToUnready: 3,
   alwaysAllowed: 1_000,
+  maxPercent: 30,
   isCrowded: false,
 };
 

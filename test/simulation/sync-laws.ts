@@ -9,14 +9,16 @@ import { formatKey, workloadKey } from "../../lib/model/key.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
 import { isServerCreated } from "../../lib/sync/desired/server-fields.ts";
+import { holdId } from "../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { hasValidSelector } from "../../lib/sync/selection.ts";
 import { candidatesFor, idOf, type TenantState } from "./actual-state.ts";
-import { copiesOn, copyStorages, type FoundCopy, namespaceFor } from "./copies.ts";
+import { copiesOn, copyStorages, type FoundCopy, isRecorded, namespaceFor } from "./copies.ts";
 import { isPlacedKind, isWorkloadKind, replicatedKinds, workloadResources } from "./desired-workloads.ts";
 import type { SimulationEnvironment } from "./environment.ts";
 import { expectedOn, overriddenPartsOf } from "./expected-overrides.ts";
+import { foreignStorages } from "./foreign-objects.ts";
 import type { Rest } from "./monitor.ts";
 import { mirroredBy, type Original } from "./originals.ts";
 import { checkedNamespaces } from "./servers.ts";
@@ -49,7 +51,7 @@ export type SyncOutcome = ReadonlyMap<string, Readonly<{ under: string; said: st
 
 /** Law 1 and 5 once all is at rest: what is on the clusters, and what is said of it, is what the present facts give. */
 export function checkSync(world: SimulationEnvironment): void {
-  for (const tenant of world.servers.tenants) {
+  for (const tenant of world.judged) {
     const cases = casesOf(world, tenant);
     for (const each of cases) {
       if (each.workload.metadata.deletionTimestamp === undefined) checkWanted(world, each);
@@ -63,7 +65,7 @@ export function checkSync(world: SimulationEnvironment): void {
 /** What a run has come to, as far as it does not depend on the way there. */
 export function syncOutcomeOf(world: SimulationEnvironment): SyncOutcome {
   const outcome = new Map<string, Readonly<{ under: string; said: string }>>();
-  for (const tenant of world.servers.tenants) {
+  for (const tenant of world.judged) {
     for (const each of casesOf(world, tenant)) {
       const { id, workload, governor, targets, ready, record, missing, copies } = each;
       const isSettled = !each.isPaused && !each.isHeld && missing.length === 0 && targets.length > 0;
@@ -111,7 +113,7 @@ export function syncDifferencesOf(oracle: SyncOutcome, found: SyncOutcome): read
 
 /** Law 2 for workloads: one that is where it belongs, and ready there, costs not even a question. */
 export function checkReadsAtRest(world: SimulationEnvironment, { reads }: Pick<Rest, "reads">): void {
-  for (const tenant of world.servers.tenants) {
+  for (const tenant of world.judged) {
     for (const { id, workload, record, targets, isPaused, missing } of casesOf(world, tenant)) {
       const [kind, namespace = "", name = ""] = id.split("/");
       if (kind === undefined || !isWorkloadKind(kind)) continue;
@@ -162,7 +164,8 @@ function casesOf(world: SimulationEnvironment, tenant: string): readonly Case[] 
       // A registration that went before it could be asked leaves what is there, and who comes back does not know of it.
       const isForgotten =
         record?.spec.clusters?.includes(name) !== true &&
-        monitor.clusters.isAbandoned(tenant, truth.physicalOf(tenant, name) ?? "");
+        (monitor.clusters.isAbandoned(tenant, truth.physicalOf(tenant, name) ?? "") ||
+          (copy !== undefined && monitor.clusters.isForgotten(copy)));
       return copy === undefined || isForgotten ? [] : [[name, copy]];
     });
     const selected = (governor?.status?.selectedClusters ?? [])
@@ -213,6 +216,9 @@ function checkWanted(world: SimulationEnvironment, each: Case): void {
     } else if (copy !== undefined && copy.object.metadata.deletionTimestamp === undefined) {
       const isLast = governor !== undefined && targets.length === 0;
       const waits = targets.length > 0 && (!hasAll || missing.length > 0);
+      const hold = record === undefined ? undefined : holdId(record, name);
+      const isConfirmed = [workload, record].some((object) => controlsOf(object).confirmedHolds.has(hold ?? ""));
+      if (entry?.state === "Held" && isConfirmed) broken(`${name} still has a copy, though its deletion is confirmed`);
       if (!isLast && !waits && !isHeld) broken(`${name} still has a copy: ${JSON.stringify(entry)}`);
     } else if (record?.spec.clusters?.includes(name) === true) broken(`${name} has no copy, and the record names it`);
   }
@@ -290,6 +296,8 @@ function checkLeftovers({ servers, monitor }: SimulationEnvironment, tenant: str
     for (const copy of left) {
       const id = idOfCopy(copy);
       if (copy.object.metadata.deletionTimestamp !== undefined) continue;
+      // Not known to any record, and so not deleted: nothing says that it may go.
+      if (clusters.isForgotten(copy) && !isRecorded(records, copy)) continue;
       // A claim has data, which a move leaves behind.
       if (copy.kind === "PersistentVolumeClaim") continue;
       if (isPlacedKind(copy.kind)) {
@@ -320,6 +328,10 @@ function isEmptyNamespace({ store }: EmbeddedCluster, namespace: string): boolea
   if (store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name: namespace }) === undefined) {
     return false;
   }
+  const isWithoutForeign = foreignStorages.every(
+    (storage) => store.list(storage, { logicalCluster: "", namespace }).length === 0,
+  );
+  if (!isWithoutForeign) return false;
   return [...copyStorages].every(([kind, storage]) =>
     store
       .list(storage, { logicalCluster: "", namespace })

@@ -19,9 +19,13 @@ export interface User {
   reapply(tenant: number): void;
   /** Has every placement of all tenants deleted and, if they are wanted again, made anew. */
   placeAnew(): void;
+  /** Notes what they want now; the answer has them want that again, and nothing else. */
+  save(): () => void;
+  /** Applies everything that they want again. */
+  applyAgain(): void;
   /** Takes all placements away and asks for equal ones. */
   placeEqual(count: number): void;
-  /** Changes that kcp has not accepted yet, except deletions of workloads: these end when their clusters answer. */
+  /** Changes that kcp has not accepted yet, of tenants that it answers for, except deletions of workloads: these end when their clusters answer. */
   readonly open: number;
 }
 
@@ -31,7 +35,7 @@ const isFeatureNamespace = (name: string | undefined): boolean => featureNamespa
 const incarnationAnnotation = "simulation/incarnation";
 const patienceMs = 2_000;
 /** Inputs that are not of users. */
-const otherKinds = ["cluster", "hand", "original", "bind", "unbind"] as const;
+const otherKinds = ["cluster", "hand", "original", "bind", "unbind", "foreign", "answer"] as const;
 type UserInput = Exclude<Input, { kind: (typeof otherKinds)[number] }>;
 const isUserInput = (input: Input): input is UserInput => !otherKinds.some((kind) => kind === input.kind);
 
@@ -134,6 +138,11 @@ export function createUser(world: SimulationEnvironment): User {
     open.add(id);
     setOut.set(id, () => void pursue(tenant, collection, name));
   };
+  /** Has what is wanted of an object applied once more. */
+  const again = (id: string, { collection, name }: Wanted): void => {
+    open.add(id);
+    setOut.set(id, () => void pursue(Number.parseInt(id, 10), collection, name));
+  };
   const go = (): void => {
     for (const begin of setOut.values()) begin();
     setOut.clear();
@@ -228,10 +237,26 @@ export function createUser(world: SimulationEnvironment): User {
       go();
     },
     reapply: (tenant) => {
-      for (const [id, { collection, name, object }] of wanted) {
-        if (!id.startsWith(`${tenant} `) || object === undefined) continue;
-        open.add(id);
-        setOut.set(id, () => void pursue(tenant, collection, name));
+      for (const [id, each] of wanted) {
+        if (id.startsWith(`${tenant} `) && each.object !== undefined) again(id, each);
+      }
+      go();
+    },
+    save: () => {
+      const [saved, registered, mirrored] = [new Map(wanted), new Map(desiredRegistrations), new Map(upsyncs)];
+      return () => {
+        wanted.clear();
+        for (const [id, each] of saved) wanted.set(id, each);
+        desiredRegistrations.clear();
+        for (const [id, each] of registered) desiredRegistrations.set(id, each);
+        upsyncs.clear();
+        for (const [id, each] of mirrored) upsyncs.set(id, each);
+        open.clear();
+      };
+    },
+    applyAgain: () => {
+      for (const [id, each] of wanted) {
+        again(id, each);
       }
       go();
     },
@@ -252,7 +277,10 @@ export function createUser(world: SimulationEnvironment): User {
       go();
     },
     get open() {
-      return [...open].filter((id) => !endsWithClusters.has(id.split(" ")[1] ?? "")).length;
+      const judged = new Set(world.judged.map((tenant) => servers.tenants.indexOf(tenant)));
+      return [...open].filter(
+        (id) => judged.has(Number.parseInt(id, 10)) && !endsWithClusters.has(id.split(" ")[1] ?? ""),
+      ).length;
     },
   };
 }

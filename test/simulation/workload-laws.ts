@@ -61,8 +61,8 @@ export function copyViolation({ change, state, id, nowMs }: CopyChange): string 
 }
 
 /** Law 1 for placements of the feature `failback`, at rest: each is on the cluster that it prefers, if that has been fit for long enough. */
-export function checkFailback({ servers, monitor }: SimulationEnvironment): void {
-  for (const tenant of servers.tenants) {
+export function checkFailback({ servers, monitor, judged }: SimulationEnvironment): void {
+  for (const tenant of judged) {
     const { placements, registrations } = monitor.truth.of(tenant);
     for (const [name, { spec, status, metadata }] of placements) {
       const [preferred] = spec.preferredClusters ?? [];

@@ -17,6 +17,8 @@ export type Feature = Readonly<{
   share: number;
   /** Whether it needs every type of the product's export; the servers of other seeds export two, which costs less. */
   exportsAllTypes?: boolean;
+  /** Whether it is in the mode `direct` only, because the other modes do not fit yet. */
+  isDirectOnly?: boolean;
   /** The steps to add, in any order, between 0 and `endMs`. */
   steps(seeded: Seeded, facts: FeatureFacts): readonly Step[];
 }>;

@@ -1,22 +1,37 @@
+import type { Mode } from "../mode.ts";
 import type { Seeded } from "../seeded.ts";
 import { bindings } from "./bindings.ts";
+import { clockJumps } from "./clock-jumps.ts";
+import { confirmations } from "./confirmations.ts";
 import { failback } from "./failback.ts";
 import type { Feature } from "./feature.ts";
+import { foreignObjects } from "./foreign-objects.ts";
+import { lastingFaults } from "./lasting-faults.ts";
 import { listOutage } from "./list-outage.ts";
 import { moreTypes } from "./more-types.ts";
 import { namespacesFeature } from "./namespaces.ts";
 import { overrides } from "./overrides.ts";
+import { rebuiltCluster } from "./rebuilt-cluster.ts";
+import { restoredCluster } from "./restored-cluster.ts";
+import { restoredHub } from "./restored-hub.ts";
 import { upsync } from "./upsync.ts";
 import { vanish } from "./vanish.ts";
 
 /** Every feature of the simulation; `npm run simulate -- --features a,b` adds some of them to every seed. */
 export const features: readonly Feature[] = [
   bindings,
+  clockJumps,
+  confirmations,
   failback,
+  foreignObjects,
+  lastingFaults,
   listOutage,
   moreTypes,
   namespacesFeature,
   overrides,
+  rebuiltCluster,
+  restoredCluster,
+  restoredHub,
   upsync,
   vanish,
 ];
@@ -26,7 +41,15 @@ export function needAllTypes(names: readonly string[]): boolean {
   return features.some(({ name, exportsAllTypes }) => exportsAllTypes === true && names.includes(name));
 }
 
-/** Chooses the features of a seed. */
-export function chooseFeatures(seeded: Seeded, forced: readonly string[] = []): readonly Feature[] {
-  return features.filter(({ name, share }) => seeded.fork(name).chance(share) || forced.includes(name));
+/** Chooses the features of a seed that runs in a mode. */
+export function chooseFeatures(seeded: Seeded, mode: Mode, forced: readonly string[] = []): readonly Feature[] {
+  return features.filter(({ name, share, isDirectOnly }) => {
+    const fits = mode === "direct" || isDirectOnly !== true;
+    return (seeded.fork(name).chance(share) && fits) || forced.includes(name);
+  });
+}
+
+/** Whether any of these features is in the mode `direct` only. */
+export function areDirectOnly(names: readonly string[]): boolean {
+  return features.some(({ name, isDirectOnly }) => isDirectOnly === true && names.includes(name));
 }

@@ -1,0 +1,128 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
+import {
+  defaultMassFailureSettings,
+  isPartOfMassFailure,
+  massFailuresOfTenants,
+} from "../../lib/placement/mass-failure.ts";
+import { clusterFacts } from "../../lib/placement/observed.ts";
+import { controlsOf } from "../../lib/sync/control-annotations.ts";
+import { holdId, isIntended } from "../../lib/sync/eviction/deletion-guard.ts";
+import { targetClusterOf } from "../../lib/sync/targets/target-cluster.ts";
+import { type ActualState, candidatesFor, type TenantState } from "./actual-state.ts";
+
+/** What a tenant's people do about what TMC holds. */
+export type Answer =
+  | "confirm"
+  /** They confirm, and take that back a moment later. */
+  | "take-back"
+  | "never";
+export type ConfirmationInput = Readonly<{
+  kind: "answer";
+  tenant: number;
+  deletions: Answer;
+  failures: Exclude<Answer, "take-back">;
+  afterMs: number;
+}>;
+
+/** Law 3 for what is held: it stays until it is confirmed. */
+export interface HoldLaws {
+  /** A controller begins to delete the copy of a workload. */
+  removal(tenant: string, copy: Readonly<{ id: string; registration: string }>): void;
+  /** A controller has decided a placement. */
+  decision(tenant: string, before: WorkloadPlacement | undefined, after: WorkloadPlacement): void;
+  /** A workload or a sync record was written, perhaps with a confirmation. */
+  written(object: Readonly<{ metadata: WorkloadSync["metadata"] }>): void;
+}
+
+/** A request that was sent while a confirmation was there may take as long as this. */
+const onItsWayMs = 60_000;
+/** Copies that leave within this time leave at once. */
+const atOnceMs = 10_000;
+/** What the clusters were a moment ago may be what a controller knows. */
+const hearingMs = 20_000;
+
+/** Creates the laws. `alwaysAllowed` copies, or `maxPercent` of all, may leave at once in this run. */
+export function createHoldLaws({
+  truth,
+  tenants,
+  alwaysAllowed,
+  maxPercent,
+  nowMs,
+  broken,
+}: Readonly<{
+  truth: ActualState;
+  tenants: readonly string[];
+  alwaysAllowed: number;
+  maxPercent: number;
+  nowMs: () => number;
+  broken: (law: number, message: string) => void;
+}>): HoldLaws {
+  /** When a confirmation of a hold was last there. */
+  const confirmedMs = new Map<string, number>();
+  const removals = new Map<string, Readonly<{ atMs: number; total: number }>[]>();
+  const isConfirmed = (hold: string, record: WorkloadSync, workload: KubeObject): boolean =>
+    nowMs() - (confirmedMs.get(hold) ?? Number.NEGATIVE_INFINITY) <= onItsWayMs ||
+    [record, workload].some((object) => controlsOf(object).confirmedHolds.has(hold));
+
+  return {
+    written: (object) => {
+      for (const hold of controlsOf(object).confirmedHolds) confirmedMs.set(hold, nowMs());
+    },
+    removal: (tenant, { id, registration }) => {
+      const { records, registrations, placements, workloads } = truth.of(tenant);
+      const [record, workload] = [records.get(id), workloads.get(id)];
+      if (record === undefined || record.spec.deleted === true) return;
+      if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return;
+      const found = registrations.get(registration);
+      const previous = record.status?.clusters?.find(({ name }) => name === registration);
+      const placement = placements.get(record.spec.placement ?? "");
+      const targetCluster = found === undefined ? undefined : targetClusterOf(found);
+      if (isIntended({ name: registration, targetCluster, previous, placement })) return;
+      if (isSelected(truth.of(tenant), workload, registration)) return;
+      const hold = holdId(record, registration);
+      if (previous?.state === "Held" && hold !== undefined) {
+        if (!isConfirmed(hold, record, workload))
+          broken(3, `${tenant}/${id} on ${registration} is held, not confirmed, and removed`);
+        return;
+      }
+      const total = [...records.values()].reduce((sum, { spec }) => sum + (spec.clusters?.length ?? 0), 0);
+      const recent = (removals.get(tenant) ?? []).filter(({ atMs }) => nowMs() - atMs <= atOnceMs);
+      recent.push({ atMs: nowMs(), total });
+      removals.set(tenant, recent);
+      // Two decisions one after the other may each stay below the limit.
+      const limit = Math.max(alwaysAllowed, ((recent[0]?.total ?? 0) * maxPercent) / 100);
+      const isMany = recent.length > 2 * limit + 2;
+      if (isMany) broken(3, `${recent.length} copies of ${tenant} were removed at once, and nothing was held`);
+    },
+    decision: (tenant, before, after) => {
+      if (before === undefined || before.status?.observedGeneration !== after.metadata.generation) return;
+      const kept = new Set(after.status?.selectedClusters ?? []);
+      const lost = (before.status?.selectedClusters ?? []).filter((name) => !kept.has(name));
+      if (lost.length === 0) return;
+      const all = tenants.map((each) => [...truth.of(each).registrations.values()].map(clusterFacts));
+      const failures = massFailuresOfTenants(all, nowMs(), defaultMassFailureSettings).filter(
+        ({ toMs }) => nowMs() - toMs > hearingMs,
+      );
+      for (const name of lost) {
+        const registration = truth.of(tenant).registrations.get(name);
+        const reason = after.status?.decisions?.find(({ cluster }) => cluster === name)?.reason;
+        if (registration === undefined || reason !== "NotReady") continue;
+        const facts = clusterFacts(registration);
+        const isTainted = facts.taints.some(({ effect }) => effect === "NoExecute");
+        if (!isTainted && isPartOfMassFailure(facts, failures)) {
+          broken(3, `${tenant}/${after.metadata.name} has left ${name}, which failed together with most clusters`);
+        }
+      }
+    },
+  };
+}
+
+/** Whether all placements that would govern a workload select a cluster: a copy there goes for another reason. */
+function isSelected(state: TenantState, workload: KubeObject, registration: string): boolean {
+  const candidates = candidatesFor(state, workload) ?? [];
+  const isSelectedBy = ({ status }: WorkloadPlacement): boolean =>
+    status?.selectedClusters?.includes(registration) === true;
+  return candidates.length > 0 && candidates.every(isSelectedBy) && controlsOf(workload).allows(registration);
+}

@@ -1,0 +1,12 @@
+import { physicalNames } from "../servers.ts";
+import type { Feature } from "./feature.ts";
+import { backUpAndRestore } from "./restored-hub.ts";
+
+/** Clusters are restored from backups. */
+export const restoredCluster: Feature = {
+  name: "restored-cluster",
+  share: 0.1,
+  isDirectOnly: true,
+  steps: (seeded, facts) =>
+    seeded.some(physicalNames, 0.4).flatMap((server) => backUpAndRestore(seeded, { server, ...facts })),
+};
