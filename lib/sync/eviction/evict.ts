@@ -6,7 +6,8 @@ import type { Hub } from "../../model/hub.ts";
 import { withClusterTimeout } from "../cluster-timeout.ts";
 import { controlsOf } from "../control-annotations.ts";
 import { copyAddress, type Observed, readCopy, registrationKey, type SyncTools } from "../observed.ts";
-import type { CopyRecord, DownstreamState, TargetCluster } from "../sync-objects.ts";
+import { copyHealth } from "../status/health.ts";
+import type { Copy, CopyRecord, DownstreamState, TargetCluster } from "../sync-objects.ts";
 import type { CopyOutcome } from "../targets/apply.ts";
 import { decideEviction, type EvictionAction } from "../targets/decide.ts";
 import { targetClusterOf } from "../targets/target-cluster.ts";
@@ -86,6 +87,26 @@ function holdMessage(
   return previous?.state === "Held" && previous.reason === "DeletionsHeld" ? previous.message : deletionGuard(name);
 }
 
+/** How many replicas of a copy that stays are ready, as it was read: the number of an earlier reconcile may be wrong by now. */
+function readCounts(
+  { type: { apiVersion, kind }, workload }: Observed,
+  copy: Copy | undefined,
+): Pick<CopyRecord, "readyReplicas"> {
+  if (copy === undefined) return {};
+  const { status, generation } = copy;
+  const { readyReplicas } = copyHealth({ apiVersion, kind, spec: workload?.spec, status, generation });
+  return readyReplicas === undefined ? {} : { readyReplicas };
+}
+
+function stateOfKept(
+  observed: Observed,
+  copy: Copy | undefined,
+  previous: CopyRecord | undefined,
+): "Ready" | "Applied" {
+  const { readyReplicas = 0 } = { ...previous, ...readCounts(observed, copy) };
+  return previous?.state === "Ready" && readyReplicas >= (previous.desiredReplicas ?? 0) ? "Ready" : "Applied";
+}
+
 /** Reads a registration that is missing in the list from the server: a list may lack it for a moment. */
 async function confirmRegistration(
   hub: Hub,
@@ -120,11 +141,10 @@ async function evictCopy(
   if (decided.action === "keep") {
     const { state, blocker } = decided;
     if (state === "Held" && previous?.state !== "Held") onCopyAction?.({ key, targetCluster: name, action: "held" });
-    const record: CopyRecord = {
-      ...carriedOver,
-      ...blocker,
-      state: state ?? (previous?.state === "Ready" ? "Ready" : "Applied"),
-    };
+    const record: CopyRecord =
+      state === undefined
+        ? { ...carriedOver, ...readCounts(observed, copy), ...blocker, state: stateOfKept(observed, copy, previous) }
+        : { ...carriedOver, ...blocker, state };
     const isUnread = blocker.reason === "ClusterNotReady" && observed.targetClusters.get(name)?.isReady === true;
     return {
       record,

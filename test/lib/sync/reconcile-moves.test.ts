@@ -83,6 +83,16 @@ describe("moves between clusters", () => {
     expect(states("web")).toMatchObject({ east: "LastCopy", west: "LastCopy" });
   });
 
+  it("the record of a last copy has the number of ready replicas that the cluster reports", async () => {
+    await running();
+    world.place("shop", []);
+    await world.settle("web");
+    world.putCopy("east", "web", (copy) => ({ ...copy, status: { readyReplicas: 1 } }));
+    await world.settle("web");
+    const entry = world.record("web")?.status?.clusters?.find(({ name }) => name === "east");
+    expect(entry).toMatchObject({ state: "Applied", reason: "LastCopy", readyReplicas: 1 });
+  });
+
   it("the copy on a cluster that is not Ready is deleted when the cluster is back", async () => {
     await running();
     world.setReady("west", false);
