@@ -26,7 +26,7 @@ export interface ClusterMonitor {
   /** Restores a server; notes the copies that no sync record may name afterwards. */
   restoring(server: string, restore: () => void): void;
   /** Whether a restore brought a copy back, or took away what kcp knew of it: TMC changes such a copy only where it is to be. */
-  isForgotten(copy: FoundCopy): boolean;
+  isForgotten(copy: Pick<FoundCopy, "object">): boolean;
   /** Whether a workload of a tenant has such a copy. */
   hasForgotten(tenant: string, key: WorkItem["key"]): boolean;
   /** Another server answers under the name of a cluster. */
@@ -192,7 +192,10 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       abandoned.add(`${tenant} ${physical}`);
     },
     restoring: (server, restore) => {
-      const uidsNow = (): readonly string[] => allCopies(servers).map(({ copy }) => uidOf(copy));
+      const uidsNow = (): readonly string[] => [
+        ...allCopies(servers).map(({ copy }) => uidOf(copy)),
+        ...namespaceUids(servers),
+      ];
       const before = new Set(uidsNow());
       restore();
       if (server !== "kcp") {
@@ -231,4 +234,10 @@ function allCopies({ clusters, tenants }: Servers): readonly Readonly<{ tenant: 
   );
 }
 
-const uidOf = ({ object }: FoundCopy): string => object.metadata.uid ?? "";
+const uidOf = ({ object }: Pick<FoundCopy, "object">): string => object.metadata.uid ?? "";
+
+function namespaceUids({ clusters }: Servers): readonly string[] {
+  return [...clusters.values()].flatMap(({ store }) =>
+    store.list("namespaces", { logicalCluster: "" }).map(({ metadata }) => metadata.uid ?? ""),
+  );
+}

@@ -51,6 +51,8 @@ export interface ProcessView {
    * too, because nobody reports what the restore removed; and by what it knew before, until it is told otherwise.
    */
   wentBack(server: string, stored: (address: ViewAddress) => KubeObject | undefined): void;
+  /** Whether a complete list of a type, of all namespaces, has been delivered since a run began and lacks an object. */
+  isUnlisted(run: ViewRun, address: ViewAddress): boolean;
   /** When the process last heard of an object, or had an open watch that would have told of a change. */
   heardMs(address: ViewAddress): number;
 }
@@ -83,6 +85,7 @@ export function createProcessView(nowMs: () => number): ProcessView {
   const collections = new Map<string, Map<string, Delivered[]>>();
   const watches = new Map<string, Watched>();
   const lists = new Map<string, Listed>();
+  const wholeLists = new Map<string, Listed>();
   const runs = new Set<ViewRun>();
   let seq = 0;
 
@@ -130,6 +133,12 @@ export function createProcessView(nowMs: () => number): ProcessView {
     if (!isRecord(body) || !Array.isArray(body.items)) return;
     const items = body.items.filter(isObject);
     if (!isPart) for (const item of items) note(addressOf(server, path, item), "list", item);
+    const isComplete = !/(labelSelector|fieldSelector|continue)=/.test(path.query) && isLastPage(body);
+    if (path.namespace === "" && isComplete) {
+      seq += 1;
+      const all = items.map(({ metadata }) => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`);
+      wholeLists.set(collectionId({ ...path, server }), { seq, names: all });
+    }
     const isWholeNamespace = path.namespace !== "" && !path.query.includes("labelSelector=");
     if (!isWholeNamespace) return;
     seq += 1;
@@ -199,6 +208,12 @@ export function createProcessView(nowMs: () => number): ProcessView {
       const list = lists.get(`${collectionId(collection)} ${namespace}`);
       return list !== undefined && list.seq > run.startSeq ? list.names : undefined;
     },
+    isUnlisted: (run, address) => {
+      const list = wholeLists.get(collectionId(address));
+      const last = historyOf(address)?.at(-1);
+      if (list === undefined || list.seq <= run.startSeq || (last !== undefined && last.seq > list.seq)) return false;
+      return !list.names.includes(`${address.namespace}/${address.name}`);
+    },
     wentBack: (server, stored) => {
       for (const [id, objects] of collections) {
         const [of = "", logicalCluster = "", plural = ""] = id.split(" ");
@@ -230,6 +245,10 @@ function parsed(text: string): unknown {
 
 const isObject = (value: unknown): value is KubeObject =>
   isRecord(value) && value.kind !== "Status" && isRecord(value.metadata) && typeof value.metadata.name === "string";
+
+function isLastPage({ metadata }: Readonly<Record<string, unknown>>): boolean {
+  return !isRecord(metadata) || metadata.continue === undefined || metadata.continue === "";
+}
 
 function saysThatNamedIsGone(text: string, name: string): boolean {
   const body = parsed(text);

@@ -27,7 +27,7 @@ export interface WorkloadView {
   /** Whether kcp answered in this run that there is no such object. */
   isGone(object: ViewedObject): boolean;
   record(object: ViewedObject): Versions<WorkloadSync>;
-  /** The versions of each record that the process has heard of. */
+  /** The versions of each record that the process has heard of. One that a complete list of this run lacks is gone. */
   records(): readonly Versions<WorkloadSync>[];
   workloads(kind: WorkloadKind): readonly Versions<KubeObject>[];
   placements(): readonly Versions<WorkloadPlacement>[];
@@ -92,7 +92,12 @@ export function createWorkloadView(view: ProcessView, run: WorkRun, tenant: stri
         .some(({ object }) => object === undefined),
     record: ({ kind, namespace, name }) =>
       versionsAt("workloadsyncs", namespace, recordName({ type: workloadResources[kind], name })),
-    records: () => allOf("workloadsyncs"),
+    records: () =>
+      allOf<WorkloadSync>("workloadsyncs").map((versions) => {
+        const { namespace = "", name = "" } = versions.find((each) => each !== undefined)?.metadata ?? {};
+        const isUnlisted = view.isUnlisted(began, inKcp("workloadsyncs", namespace, name));
+        return isUnlisted ? [...versions, undefined] : versions;
+      }),
     workloads: (kind) =>
       allOf<KubeObject>(workloadResources[kind].plural).map((all) => all.map((each) => withKind(kind, each))),
     placements: () => allOf("workloadplacements"),

@@ -19,6 +19,8 @@ export type Feature = Readonly<{
   exportsAllTypes?: boolean;
   /** Whether it is in the mode `direct` only, because the other modes do not fit yet. */
   isDirectOnly?: boolean;
+  /** Names of features that it is not combined with, unless both are forced. */
+  excludes?: readonly string[];
   /** The steps to add, in any order, between 0 and `endMs`. */
   steps(seeded: Seeded, facts: FeatureFacts): readonly Step[];
 }>;

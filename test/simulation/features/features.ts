@@ -43,10 +43,18 @@ export function needAllTypes(names: readonly string[]): boolean {
 
 /** Chooses the features of a seed that runs in a mode. */
 export function chooseFeatures(seeded: Seeded, mode: Mode, forced: readonly string[] = []): readonly Feature[] {
-  return features.filter(({ name, share, isDirectOnly }) => {
-    const fits = mode === "direct" || isDirectOnly !== true;
-    return (seeded.fork(name).chance(share) && fits) || forced.includes(name);
+  const isForced = ({ name }: Feature): boolean => forced.includes(name);
+  const chosen = features.filter((feature) => {
+    const fits = mode === "direct" || feature.isDirectOnly !== true;
+    return (seeded.fork(feature.name).chance(feature.share) && fits) || isForced(feature);
   });
+  // A forced feature stays; otherwise the feature that excludes another one goes.
+  const excludes = (one: Feature, other: Feature): boolean => one.excludes?.includes(other.name) === true;
+  return chosen.filter(
+    (feature) =>
+      isForced(feature) ||
+      !chosen.some((other) => excludes(feature, other) || (isForced(other) && excludes(other, feature))),
+  );
 }
 
 /** Whether any of these features is in the mode `direct` only. */
