@@ -4,8 +4,9 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { maxDownMs } from "../../lib/downstream/copy-informer.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { upsyncOriginAnnotation } from "../../lib/sync/ownership/upsync-origin.ts";
+import { upsyncOriginAnnotation, upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import type { Cause } from "./cause.ts";
+import type { ViewAddress } from "./process-view.ts";
 import { workloadOf } from "./request-laws.ts";
 import { createWorkloadView, readyReplicasOf, type ViewedObject, type WorkloadView } from "./workload-view.ts";
 
@@ -53,7 +54,7 @@ export function createStatusLaws(broken: (law: number, message: string) => void)
       for (const entry of now.status?.clusters ?? []) {
         const previous = known.get(entry.name);
         const isSame = previous?.state === entry.state && previous.readyReplicas === entry.readyReplicas;
-        const why = isSame ? undefined : whyNotSaid(view, own, entry);
+        const why = isSame ? undefined : whyNotSaid(view, addressOf(view, own, entry.name), { own, entry });
         if (why !== undefined) broken(5, `${what}: the record says ${textOf(entry)}, but ${why}`);
       }
     },
@@ -86,27 +87,40 @@ function whyNotDropped(view: WorkloadView, own: ViewedObject, name: string): str
 }
 
 /** Why an entry of a record is not what a cluster has told; undefined if it is. */
-function whyNotSaid(view: WorkloadView, own: ViewedObject, entry: CopyEntry): string | undefined {
-  const { name, state, readyReplicas, desiredReplicas } = entry;
+function whyNotSaid(
+  view: WorkloadView,
+  address: ViewAddress,
+  { own, entry }: Readonly<{ own: ViewedObject; entry: CopyEntry }>,
+): string | undefined {
+  const { state, readyReplicas, desiredReplicas } = entry;
   if (state === "Stale") return readyReplicas === undefined ? undefined : "a cluster that is not read has no count";
   if (!observedStates.has(state)) return undefined;
-  const told = toldBy(view, own, name);
+  const told = toldBy(view, address);
   if (told.length === 0) return "the cluster has not told of its copy";
-  if (!isRecent(view, own, name)) return "the process has not heard of the copy for too long";
+  if (!isRecent(view, address)) return "the process has not heard of the copy for too long";
   const counts = told.map(readyReplicasOf);
   if (readyReplicas !== undefined && !counts.includes(readyReplicas)) return `the cluster told ${counts.join(", ")}`;
   const isReady = state !== "Ready" || desiredReplicas === undefined || own.kind !== "Deployment";
   return isReady || (readyReplicas ?? 0) >= desiredReplicas ? undefined : "not all replicas are ready";
 }
 
+/** Where the copy of a workload is on a cluster; for a mirrored workload and its cluster, where the original is. */
+function addressOf(view: WorkloadView, own: ViewedObject, name: string): ViewAddress {
+  const address = view.copyAddress(own, name);
+  const isOrigin = view
+    .workload(own)
+    .some((each) => each !== undefined && upsyncOriginOf(each, view.tenant)?.registration === name);
+  return isOrigin ? { ...address, namespace: own.namespace } : address;
+}
+
 /** What a run was told of a copy that exists. */
-function toldBy(view: WorkloadView, own: ViewedObject, name: string): readonly KubeObject[] {
-  return view.copy(own, name).flatMap(({ object }) => (object === undefined ? [] : [object]));
+function toldBy({ view, run }: WorkloadView, address: ViewAddress): readonly KubeObject[] {
+  return view.versions(run.began, address).flatMap(({ object }) => (object === undefined ? [] : [object]));
 }
 
 /** Whether the process had an open watch of the copy when the run began, or had read it shortly before, or has since. */
-function isRecent(view: WorkloadView, own: ViewedObject, name: string): boolean {
-  return view.view.heardMs(view.copyAddress(own, name)) >= view.run.began.startMs - maxDownMs;
+function isRecent({ view, run }: WorkloadView, address: ViewAddress): boolean {
+  return view.heardMs(address) >= run.began.startMs - maxDownMs;
 }
 
 /** What the ready replicas of a workload may be: the sum over any of the clusters that the process hears from. */
@@ -114,8 +128,9 @@ function sumsOf(view: WorkloadView, own: ViewedObject): ReadonlySet<number> {
   let sums = new Set([0]);
   const names = new Set(view.registrations().flatMap((all) => all.map((each) => each?.metadata.name ?? "")));
   for (const name of names) {
-    if (!view.registration(name).some(isReady) || !isRecent(view, own, name)) continue;
-    const counts = new Set(toldBy(view, own, name).map(readyReplicasOf));
+    const address = view.copyAddress(own, name);
+    if (!view.registration(name).some(isReady) || !isRecent(view, address)) continue;
+    const counts = new Set(toldBy(view, address).map(readyReplicasOf));
     sums = new Set([...sums].flatMap((sum) => [sum, ...[...counts].map((count) => sum + count)]));
   }
   return sums;

@@ -419,7 +419,10 @@ function statusOf({ status }: KubeObject): unknown {
     completionTime: ___,
     ...numbers
   } = status as Readonly<{ conditions?: readonly Condition[] }> & Readonly<Record<string, unknown>>;
-  const sorted = Object.entries(numbers).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  // A cluster gives the next address to each load balancer, whichever comes first.
+  const { loadBalancer: address, ...rest } = numbers;
+  const comparable = { ...rest, ...(address !== undefined && { loadBalancer: "assigned" }) };
+  const sorted = Object.entries(comparable).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return [sorted, (conditions ?? []).map(({ type, status: value }) => `${type}=${value}`).toSorted()];
 }
 

@@ -6,7 +6,9 @@ import { formatKey } from "../../lib/model/key.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { recordName } from "../../lib/sync/ownership/record.ts";
+import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { hasValidSelector, selectsWorkload } from "../../lib/sync/selection.ts";
+import { logicalClusterAnnotation } from "../../lib/upstream/logical-cluster.ts";
 import type { WorkRun } from "./cause.ts";
 import { markOf, namespaceFor } from "./copies.ts";
 import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
@@ -144,9 +146,12 @@ export function mayDependOnNamespace(placement: WorkloadPlacement | undefined): 
   return placement?.spec.workloadSelector?.namespaceSelector !== undefined;
 }
 
-/** The clusters that a version of a placement selects for a workload. */
+/** The clusters that a version of a placement selects for a workload. One that was mirrored has no copy where its original is. */
 export function targetsOf(placement: WorkloadPlacement, workload: KubeObject): readonly string[] {
-  return (placement.status?.selectedClusters ?? []).filter(controlsOf(workload).allows);
+  const tenant = workload.metadata.annotations?.[logicalClusterAnnotation] ?? "";
+  const origin = upsyncOriginOf(workload, tenant)?.registration;
+  const selected = (placement.status?.selectedClusters ?? []).filter(controlsOf(workload).allows);
+  return selected.filter((name) => name !== origin);
 }
 
 /** How many replicas an object says are ready. */
