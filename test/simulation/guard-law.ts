@@ -54,10 +54,10 @@ function changesOf({ view, run, tenant }: WorkloadView): Readonly<{
     registrations: all("clusterregistrations"),
     workloads: ["deployments", "services", "configmaps", "secrets"].map((plural) => ({ plural, all: all(plural) })),
   };
-  const { startSeq } = run.began;
+  const { knownSeq } = run.began;
   const lists = [histories.records, histories.placements, histories.registrations];
   const every = [...lists.flat(2), ...histories.workloads.flatMap((each) => each.all).flat()];
-  const seqs = new Set([startSeq, ...every.map(({ seq }) => seq).filter((seq) => seq > startSeq)]);
+  const seqs = new Set([knownSeq, ...every.map(({ seq }) => seq).filter((seq) => seq > knownSeq)]);
   const isRestored = every.some(({ source }) => source === "restore");
   const moments = [...seqs].flatMap((seq): Seen[] => [
     { seq, knowsRestore: true },

@@ -59,7 +59,11 @@ const server = (registration: string): string =>
 /** A process that hears of what it is told, and the time for it. */
 function listener() {
   const time = { nowMs: 0 };
-  const view = createProcessView(() => time.nowMs);
+  const view = createProcessView(() => {
+    // No two things happen in the same moment.
+    time.nowMs += 0.001;
+    return time.nowMs;
+  });
   let version = 0;
   const tell = (from: string, path: string, body: Part | undefined): void => {
     version += 1;

@@ -25,7 +25,12 @@ export type ViewAddress = Readonly<{ server: string; logicalCluster: string; plu
 export type ViewCollection = Pick<ViewAddress, "server" | "logicalCluster" | "plural">;
 
 /** One run of the work on a key, as part of the history of a process. */
-export type ViewRun = Readonly<{ startSeq: number; startMs: number }>;
+export type ViewRun = Readonly<{
+  startSeq: number;
+  startMs: number;
+  /** What was delivered after this in the moment in which the run began may not have been read yet. */
+  knownSeq: number;
+}>;
 
 /**
  * Everything that the wire has delivered to one process: from answers, pages of lists and watch events. A law can ask what the
@@ -88,6 +93,7 @@ export function createProcessView(nowMs: () => number): ProcessView {
   const wholeLists = new Map<string, Listed>();
   const runs = new Set<ViewRun>();
   let seq = 0;
+  let moment = { atMs: Number.NEGATIVE_INFINITY, seqBefore: 0 };
 
   const collectionId = ({ server, logicalCluster, plural }: ViewCollection): string =>
     `${server} ${logicalCluster} ${plural}`;
@@ -102,14 +108,15 @@ export function createProcessView(nowMs: () => number): ProcessView {
     const name = `${address.namespace}/${address.name}`;
     const history = objects.get(name) ?? [];
     objects.set(name, history);
+    if (moment.atMs !== nowMs()) moment = { atMs: nowMs(), seqBefore: seq - 1 };
     history.push({ seq, atMs: nowMs(), source, object });
     prune(history);
   };
   /** Forgets what no run can go by any more. */
   const prune = (history: Delivered[]): void => {
-    const [oldest = { startSeq: Number.POSITIVE_INFINITY }] = runs;
+    const [oldest = { knownSeq: Number.POSITIVE_INFINITY }] = runs;
     for (let [first, second] = history; first !== undefined && second !== undefined; [first, second] = history) {
-      const isRecent = second.seq > oldest.startSeq || second.atMs > nowMs() - keepMs;
+      const isRecent = second.seq > oldest.knownSeq || second.atMs > nowMs() - keepMs;
       const isNeeded = isRecent || second.source === "restore" || isLater(first, second);
       if (isNeeded) return;
       history.shift();
@@ -152,18 +159,19 @@ export function createProcessView(nowMs: () => number): ProcessView {
     return known;
   };
   const versionsOf = (run: ViewRun, history: readonly Delivered[]): readonly Delivered[] => {
-    const before = history.filter((each) => each.seq <= run.startSeq);
+    const before = history.filter((each) => each.seq <= run.knownSeq);
     const last = before.at(-1);
     // A cache keeps the newest, also where an older one was delivered after it.
     const newest = last?.object === undefined ? undefined : before.findLast((each) => isLater(each, last));
     const told = last?.source === "restore" ? before.findLast(({ source }) => source !== "restore") : undefined;
     const known = [newest, told, last].filter((each) => each !== undefined);
-    return [...known, ...history.filter((each) => each.seq > run.startSeq)];
+    return [...known, ...history.filter((each) => each.seq > run.knownSeq)];
   };
 
   return {
     begin: () => {
-      const run = { startSeq: seq, startMs: nowMs() };
+      const startMs = nowMs();
+      const run = { startSeq: seq, startMs, knownSeq: moment.atMs === startMs ? moment.seqBefore : seq };
       runs.add(run);
       return run;
     },
