@@ -4,7 +4,7 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { maxDownMs } from "../../lib/downstream/copy-informer.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { upsyncOriginAnnotation } from "../../lib/sync/ownership/upsync-origin.ts";
+import { upsyncOriginAnnotation, upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import type { Cause } from "./cause.ts";
 import { workloadOf } from "./request-laws.ts";
 import { createWorkloadView, readyReplicasOf, type ViewedObject, type WorkloadView } from "./workload-view.ts";
@@ -53,7 +53,7 @@ export function createStatusLaws(broken: (law: number, message: string) => void)
       for (const entry of now.status?.clusters ?? []) {
         const previous = known.get(entry.name);
         const isSame = previous?.state === entry.state && previous.readyReplicas === entry.readyReplicas;
-        const why = isSame ? undefined : whyNotSaid(view, own, entry);
+        const why = isSame || isOrigin(view, own, entry.name) ? undefined : whyNotSaid(view, own, entry);
         if (why !== undefined) broken(5, `${what}: the record says ${textOf(entry)}, but ${why}`);
       }
     },
@@ -83,6 +83,13 @@ function whyNotDropped(view: WorkloadView, own: ViewedObject, name: string): str
   const said = [...view.copySince(own, name, "read"), ...view.copySince(own, name, "write")];
   const isWithout = said.some(({ object }) => object === undefined || !view.isOwn(object, name));
   return isWithout ? undefined : "the cluster has not said in this run that it has no copy";
+}
+
+/** Whether a cluster has the original of a workload: that is no copy, and `checkMirrors` compares it. */
+function isOrigin(view: WorkloadView, own: ViewedObject, name: string): boolean {
+  return view
+    .workload(own)
+    .some((each) => each !== undefined && upsyncOriginOf(each, view.tenant)?.registration === name);
 }
 
 /** Why an entry of a record is not what a cluster has told; undefined if it is. */
