@@ -51,10 +51,10 @@ function changesOf({ view, run, tenant }: WorkloadView): Readonly<{
     registrations: all("clusterregistrations"),
     workloads: ["deployments", "services", "configmaps", "secrets"].map((plural) => ({ plural, all: all(plural) })),
   };
-  const { startSeq } = run.began;
+  const { handledSeq } = run.began;
   const lists = [histories.records, histories.placements, histories.registrations];
   const every = [...lists.flat(2), ...histories.workloads.flatMap((each) => each.all).flat()];
-  const moments = new Set([startSeq, ...every.map(({ seq }) => seq).filter((seq) => seq > startSeq)]);
+  const moments = new Set([handledSeq, ...every.map(({ seq }) => seq).filter((seq) => seq > handledSeq)]);
   /** An object as it was at a moment; the names under which it was delivered are those of the kind's schema. */
   const objectAt = (versions: readonly Delivered[], seq: number): KubeObject | undefined =>
     versions.findLast((each) => each.seq <= seq)?.object;

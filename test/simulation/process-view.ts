@@ -19,7 +19,12 @@ export type ViewAddress = Readonly<{ server: string; logicalCluster: string; plu
 export type ViewCollection = Pick<ViewAddress, "server" | "logicalCluster" | "plural">;
 
 /** One run of the work on a key, as part of the history of a process. */
-export type ViewRun = Readonly<{ startSeq: number; startMs: number }>;
+export type ViewRun = Readonly<{
+  startSeq: number;
+  /** The process had handled everything up to here. What arrived at the same moment may still have waited to be handled. */
+  handledSeq: number;
+  startMs: number;
+}>;
 
 /**
  * Everything that the wire has delivered to one process: from answers, pages of lists and watch events. A law can ask what the
@@ -74,6 +79,8 @@ export function createProcessView(nowMs: () => number): ProcessView {
   const lists = new Map<string, Listed>();
   const runs = new Set<ViewRun>();
   let seq = 0;
+  /** The time of the last delivery, and the number of deliveries before that moment. */
+  let moment = { atMs: Number.NEGATIVE_INFINITY, seqBefore: 0 };
 
   const collectionId = ({ server, logicalCluster, plural }: ViewCollection): string =>
     `${server} ${logicalCluster} ${plural}`;
@@ -81,6 +88,7 @@ export function createProcessView(nowMs: () => number): ProcessView {
     collections.get(collectionId(address))?.get(`${address.namespace}/${address.name}`);
 
   const note = (address: ViewAddress, source: Source, object: KubeObject | undefined): void => {
+    if (moment.atMs !== nowMs()) moment = { atMs: nowMs(), seqBefore: seq };
     seq += 1;
     const id = collectionId(address);
     const objects = collections.get(id) ?? new Map<string, Delivered[]>();
@@ -93,9 +101,9 @@ export function createProcessView(nowMs: () => number): ProcessView {
   };
   /** Forgets what no run can go by any more. */
   const prune = (history: Delivered[]): void => {
-    const [oldest = { startSeq: Number.POSITIVE_INFINITY }] = runs;
+    const [oldest = { handledSeq: Number.POSITIVE_INFINITY }] = runs;
     for (let [first, second] = history; first !== undefined && second !== undefined; [first, second] = history) {
-      const isNeeded = second.seq > oldest.startSeq || second.atMs > nowMs() - keepMs || isLater(first, second);
+      const isNeeded = second.seq > oldest.handledSeq || second.atMs > nowMs() - keepMs || isLater(first, second);
       if (isNeeded) return;
       history.shift();
     }
@@ -131,17 +139,18 @@ export function createProcessView(nowMs: () => number): ProcessView {
     return known;
   };
   const versionsOf = (run: ViewRun, history: readonly Delivered[]): readonly Delivered[] => {
-    const before = history.filter((each) => each.seq <= run.startSeq);
+    const before = history.filter((each) => each.seq <= run.handledSeq);
     const last = before.at(-1);
     // A cache keeps the newest, also where an older one was delivered after it.
     const newest = last?.object === undefined ? undefined : before.findLast((each) => isLater(each, last));
     const known = [newest, last].filter((each) => each !== undefined);
-    return [...known, ...history.filter((each) => each.seq > run.startSeq)];
+    return [...known, ...history.filter((each) => each.seq > run.handledSeq)];
   };
 
   return {
     begin: () => {
-      const run = { startSeq: seq, startMs: nowMs() };
+      const handledSeq = moment.atMs === nowMs() ? moment.seqBefore : seq;
+      const run = { startSeq: seq, handledSeq, startMs: nowMs() };
       runs.add(run);
       return run;
     },
