@@ -70,6 +70,9 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
       await accept();
       await clusterObjects.untilCondition("us-east", "UpsyncHeld", "False NoDeletionsHeld");
       await expectKept();
+      // A deletion that TMC does not watch is held, because the only object of the cluster is missing then.
+      await clusterObjects.merge(at, { spec: { replicas: 2 } });
+      await clusterObjects.untilReady(upsyncNamespace, "hen", 4);
       await clusterObjects.delete(at);
       await work.untilCleared(upsyncNamespace);
     });
