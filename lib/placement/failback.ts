@@ -70,11 +70,20 @@ export function dueFailbackTargets(
   { retained, nowMs }: Readonly<{ retained: ReadonlyMap<string, unknown>; nowMs: number }>,
 ): readonly FailbackTarget[] {
   let missing = (spec.numberOfClusters ?? 0) - retained.size;
-  return targets.filter((target) => {
+  const replaced = new Set<string>();
+  // A stand-in may have two targets: it is replaced once, by the one that the placement prefers.
+  const byPreference = targets.toSorted(
+    (one, other) => preferenceOf(spec, other.cluster) - preferenceOf(spec, one.cluster),
+  );
+  return byPreference.filter((target) => {
     const { cluster, standIn } = target;
     const dueMs = failbackDueMs(spec, target);
     if (dueMs === undefined || retained.has(cluster.name)) return false;
-    if (standIn !== undefined && retained.has(standIn)) return dueMs <= nowMs;
+    if (standIn !== undefined && retained.has(standIn)) {
+      if (dueMs > nowMs || replaced.has(standIn)) return false;
+      replaced.add(standIn);
+      return true;
+    }
     missing -= 1;
     return missing >= 0;
   });
@@ -206,8 +215,10 @@ function preferredTarget(
   { selection, targets, nowMs }: Pick<FailbackFacts, "selection" | "targets" | "nowMs">,
 ): FailbackTarget | undefined {
   const known = namesOf(targets);
+  // A stand-in for a cluster that does not fit now may stay for good, so it does not keep a preferred cluster away.
+  const kept = namesOf(targets.filter(({ fittingSinceMs }) => fittingSinceMs !== undefined));
   const leastPreferred = maxBy(
-    selection.selected.filter(({ name }) => !known.has(name)),
+    selection.selected.filter(({ name }) => !kept.has(name)),
     (cluster) => -preferenceOf(spec, cluster),
   );
   const fitting = selection.notSelected.map(({ cluster }) => cluster).filter(({ name }) => !known.has(name));

@@ -31,7 +31,10 @@ export async function beginUpsync(bench: SyncBench): Promise<UpsyncStage> {
   return { ...stage, clusterObjects: upsyncOriginalsOn(stage, bench.waitMs) };
 }
 
-/** Waits until the workspace has none of these any more. A form without watches asks for a confirmation if none is left. */
+/**
+ * Waits until the workspace has none of these any more. If TMC did not watch the deletion of the last object of a cluster, it holds
+ * the deletion, and this confirms it: a form has no watches, or the watch is not open yet after the cluster has come back.
+ */
 export async function untilOriginalsDeleted(
   { run, waitMs }: SyncBench,
   { world, work, clusterObjects }: UpsyncStage,

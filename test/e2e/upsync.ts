@@ -4,7 +4,7 @@ import type { Parts, SuiteSettings } from "./environment.ts";
 import { useProcessEnvironment } from "./process-environment.ts";
 import { syncBench } from "./sync-environment.ts";
 import { aDeployment, aRoom } from "./tenant-work.ts";
-import { beginUpsync, upsyncCases, upsyncNamespace } from "./upsync-cases.ts";
+import { beginUpsync, untilOriginalsDeleted, upsyncCases, upsyncNamespace } from "./upsync-cases.ts";
 
 /** Checks upsync with the real command: an object that is created on one cluster reaches the other, and is deleted with its origin. */
 export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise<Parts>): void {
@@ -15,7 +15,8 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
     upsyncCases(bench);
 
     it("deletes nothing when the origin is NotReady, and drops its part from the aggregated status", async () => {
-      const { world, tenant, work, clusterObjects } = await beginUpsync(bench);
+      const begun = await beginUpsync(bench);
+      const { world, tenant, work, clusterObjects } = begun;
       await work.apply(...aRoom(upsyncNamespace));
       const at = { cluster: "us-west", kind: "Deployment", namespace: upsyncNamespace, name: "owl" } as const;
       await clusterObjects.create("us-west", aDeployment(upsyncNamespace, "owl", { replicas: 2 }));
@@ -31,11 +32,13 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
       await tenant.untilCluster("us-west", "True ClusterReady");
       await clusterObjects.untilReady(upsyncNamespace, "owl", 4);
       await clusterObjects.delete(at);
+      await untilOriginalsDeleted(bench, begun, at);
       await work.untilCleared(upsyncNamespace);
     });
 
     it("deletes and writes nothing when a kubeconfig leads to another cluster, until a user accepts it", async () => {
-      const { world, tenant, form, work, clusterObjects } = await beginUpsync(bench);
+      const begun = await beginUpsync(bench);
+      const { world, tenant, form, work, clusterObjects } = begun;
       const at = { cluster: "us-east", kind: "Deployment", namespace: upsyncNamespace, name: "hen" } as const;
       await clusterObjects.create("us-east", aDeployment(upsyncNamespace, "hen", { replicas: 1 }));
       const known = await clusterObjects.untilUpsynced(at);
@@ -71,6 +74,7 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
       await clusterObjects.untilCondition("us-east", "UpsyncHeld", "False NoDeletionsHeld");
       await expectKept();
       await clusterObjects.delete(at);
+      await untilOriginalsDeleted(bench, begun, at);
       await work.untilCleared(upsyncNamespace);
     });
   });

@@ -37,6 +37,18 @@ export const successorRules: readonly Rule[] = [
     ),
   },
   {
+    incident: "a sync record is deleted and created without a pause while the cache lags",
+    rule: "a record is replaced only for a workload that the server has",
+    removals: [
+      {
+        file: "lib/sync/ownership/protect.ts",
+        text: "if (current?.metadata.uid !== workload.metadata.uid) {",
+        without: "if (current?.metadata.uid !== current?.metadata.uid) {",
+      },
+    ],
+    test: successor("gets no record for an earlier object that only the cache still has"),
+  },
+  {
     incident,
     rule: "a terminating record is replaced by a new one",
     removals: [

@@ -101,6 +101,7 @@ export function createProcessView(nowMs: () => number): ProcessView {
     collections.get(collectionId(address))?.get(`${address.namespace}/${address.name}`);
 
   const note = (address: ViewAddress, source: Source, object: KubeObject | undefined): void => {
+    if (moment.atMs !== nowMs()) moment = { atMs: nowMs(), seqBefore: seq };
     seq += 1;
     const id = collectionId(address);
     const objects = collections.get(id) ?? new Map<string, Delivered[]>();

@@ -44,6 +44,8 @@ export class InMemoryWorld {
   readonly terminatingNamespaces = new Set<string>();
   /** The objects by cluster, then by `plural/namespace/name`. */
   readonly clusters = new Map<string, Map<string, Stored>>();
+  /** Workloads that are cached as they were before: the upstream watch lags. */
+  readonly cachedWorkloads = new Map<string, KubeObject>();
   /** The cached objects of a cluster whose watch lags. */
   readonly watched = new Map<string, ReadonlyMap<string, Stored>>();
   /** Clusters that do not answer. */
@@ -309,7 +311,7 @@ export class InMemoryWorld {
     };
     return {
       types: allWorkloadTypes(),
-      read: async (key) => this.workloads.get(key.name),
+      read: async (key) => this.cachedWorkloads.get(key.name) ?? this.workloads.get(key.name),
       readUncached: async (key) => this.workloads.get(key.name),
       list: async (_cluster, type) => {
         const kind = allWorkloadTypes().find((each) => each.type.plural === type.plural)?.kind;

@@ -2,6 +2,7 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
+import type { WorkloadKey } from "../../model/key.ts";
 import type { Intent } from "../decide.ts";
 import { referenceId } from "../dependencies/references.ts";
 import type { Observed } from "../observed.ts";
@@ -62,7 +63,7 @@ export async function protectWorkload(
     ...observed,
     workload: protectedWorkload,
     record: isReplaced
-      ? await replaceRecord(workloads, { recordAddress, workload, record, spec, hubId: locator.hub }, signal)
+      ? await replaceRecord(workloads, { key, recordAddress, workload, record, spec, hubId: locator.hub }, signal)
       : protectedRecord,
   };
 }
@@ -89,14 +90,22 @@ export function isReplaceable({ metadata, spec }: Pick<WorkloadSync, "metadata" 
  * Replaces a terminating record by a new one, before anything is written to a cluster.
  *
  * The upstream garbage collector deletes the record of a workload that was deleted and created again. A terminating record
- * cannot be restored. Until it can be replaced, it is written as any other record.
+ * cannot be restored. Until it can be replaced, it is written as any other record. The garbage collector would delete a record
+ * of an object that only the cache still has, again and again; so the server is asked for the workload first.
  */
 async function replaceRecord(
   workloads: WorkloadHub,
-  { recordAddress, workload, record, spec, hubId }: Omit<RecordWrite, "isPlaced" | "record"> & { record: WorkloadSync },
+  { key, recordAddress, workload, record, spec, hubId }: RecordReplacement,
   signal: AbortSignal,
 ): Promise<WorkloadSync> {
   const initial = newRecord(recordAddress.name, workload, hubId);
+  const current = await workloads.readUncached(key, signal);
+  if (current?.metadata.uid !== workload.metadata.uid) {
+    throw new ControllerError(
+      "conflict",
+      `${workload.kind} ${workload.metadata.name} was replaced or deleted upstream`,
+    );
+  }
   try {
     const metadata = { ...record.metadata, finalizers: [] };
     await workloads.writeRecord(recordAddress, record, { spec: record.spec, metadata }, signal);
@@ -116,6 +125,9 @@ type RecordWrite = Readonly<{
   isPlaced: boolean;
   hubId: string;
 }>;
+
+type RecordReplacement = Omit<RecordWrite, "isPlaced" | "record"> &
+  Readonly<{ key: WorkloadKey; record: WorkloadSync }>;
 
 async function ensureRecord(
   workloads: WorkloadHub,

@@ -248,6 +248,16 @@ describe("failback", () => {
       (scenario) => scenario.pass(100).up("e").pass(9_000),
       ["0 a", "340 e"],
     ],
+    "moves to a preferred cluster while it is on a stand-in for a cluster that does not come back": [
+      { ...tolerates60s, ...failback, preferredClusters: ["e"] },
+      (scenario) => scenario.down("a").pass(100).up("e").pass(9_000),
+      ["0 a", "60 b", "340 e"],
+    ],
+    "moves once from a stand-in, to the preferred one of two clusters": [
+      { ...tolerates60s, ...failback, preferredClusters: ["e"] },
+      (scenario) => scenario.down("a").pass(100).up("e").up("a").pass(9_000),
+      ["0 a", "60 b", "340 e"],
+    ],
     "does not fail back to a cluster that is less preferred than the current one": [
       { ...tolerates60s, ...failback, strategy: "Affinity", preferredClusters: ["e"] },
       (scenario) => scenario.up("e").down("a").pass(100).up("a").pass(9_000),

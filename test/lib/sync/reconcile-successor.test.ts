@@ -1,3 +1,4 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { recordName } from "../../../lib/sync/ownership/record.ts";
@@ -53,6 +54,20 @@ describe("a workload that was deleted and created again", () => {
     expect(world.record("web")?.metadata.deletionTimestamp).toBeUndefined();
     expect(["east", "west"].map((name) => world.copy(name, "web")?.metadata.uid)).toEqual(uids);
     expect(world.log.filter((line) => line.includes("remove"))).toEqual([]);
+  });
+
+  it("gets no record for an earlier object that only the cache still has", async () => {
+    await running();
+    const before = [...world.workloads];
+    replaceWorkload();
+    for (const [key, earlier] of before) world.cachedWorkloads.set(key, earlier);
+    collectGarbage();
+    const uids = [...world.records.values()].map(({ metadata }) => metadata.uid);
+    expect(await world.reconcile("web").catch(faultOf)).toBe("conflict");
+    expect([...world.records.values()].map(({ metadata }) => metadata.uid)).toEqual(uids);
+    world.cachedWorkloads.clear();
+    await world.settle("web");
+    expect(world.record("web")).toMatchObject(successorRecord);
   });
 
   it("is governed by its own placement: with Orphan its copies stay when that placement is deleted", async () => {
