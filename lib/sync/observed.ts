@@ -246,7 +246,7 @@ async function readWorkloadAndRecord(
     workloads.read(key, signal),
     workloads.readRecord(recordAddress, signal),
   ]);
-  // Without our finalizer, absence counts as deletion. Without the record, nobody has deleted the workload.
+  // Without our finalizer, absence counts as deletion. Without the record, there was no copy to delete.
   const isDeletedByAbsence = workload === undefined && record !== undefined && !type.isOffered;
   if (isDeletedByAbsence) return { workload, record: await workloads.readRecordUncached(recordAddress, signal) };
   // A record that was lost is created again, but not for a workload that does not exist.

@@ -98,12 +98,9 @@ function readCounts(
   return readyReplicas === undefined ? {} : { readyReplicas };
 }
 
-function stateOfKept(
-  observed: Observed,
-  copy: Copy | undefined,
-  previous: CopyRecord | undefined,
-): "Ready" | "Applied" {
-  const { readyReplicas = 0 } = { ...previous, ...readCounts(observed, copy) };
+/** The state of a copy that stays, with the counts that were read. */
+function stateOfKept(counts: Pick<CopyRecord, "readyReplicas">, previous: CopyRecord | undefined): "Ready" | "Applied" {
+  const { readyReplicas = 0 } = { ...previous, ...counts };
   return previous?.state === "Ready" && readyReplicas >= (previous.desiredReplicas ?? 0) ? "Ready" : "Applied";
 }
 
@@ -141,10 +138,8 @@ async function evictCopy(
   if (decided.action === "keep") {
     const { state, blocker } = decided;
     if (state === "Held" && previous?.state !== "Held") onCopyAction?.({ key, targetCluster: name, action: "held" });
-    const record: CopyRecord =
-      state === undefined
-        ? { ...carriedOver, ...readCounts(observed, copy), ...blocker, state: stateOfKept(observed, copy, previous) }
-        : { ...carriedOver, ...blocker, state };
+    const counts = state === undefined ? readCounts(observed, copy) : {};
+    const record: CopyRecord = { ...carriedOver, ...counts, ...blocker, state: state ?? stateOfKept(counts, previous) };
     const isUnread = blocker.reason === "ClusterNotReady" && observed.targetClusters.get(name)?.isReady === true;
     return {
       record,
