@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { GetQueueAttributesCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { findFreePorts } from "../../../real/ports.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { answerJson, startServer, type TestServer } from "../../../support/http-server.ts";
 import { createQueues, startSqs } from "../../../support/sqs.ts";
@@ -49,15 +49,6 @@ function kubeconfigOf(kcp: Kcp): string {
 const lostKubeconfig = formatKubeconfig({
   contexts: [{ name: "kcp", endpoint: { server: "https://127.0.0.1:1" }, token: "lost" }],
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 /** Starts the relay program as the image does. */
 function start(variables: Readonly<Record<string, string>>) {
@@ -160,8 +151,7 @@ test.each([
 ] as const)(
   "a relay program for %s that never reaches kcp is live, blind, and does not pass the health check of a deployment",
   async (_, scope) => {
-    const healthPort = String(await freePort());
-    const metricsPort = String(await freePort());
+    const [healthPort = "", metricsPort = ""] = (await findFreePorts(2)).map(String);
     const relay = start({
       ...scope,
       TMC_KCP_SECRET: "tmc/lost",
