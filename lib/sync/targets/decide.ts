@@ -92,7 +92,8 @@ export function decideTarget(facts: TargetFacts): TargetAction {
   }
   if (downstreamState.kind === "absent") {
     if (previous?.appliedHash === undefined || revertsDrift(policy)) return { action: "apply", cause: "new" };
-    return keepDrifted(policy, ["the object was deleted"]);
+    // Without a state, the one that was read last would stay: Ready, where there is no copy.
+    return { ...keepDrifted(policy, ["the object was deleted"]), state: "Paused" };
   }
   const { copy } = downstreamState;
   if (copy.isDeleting) {
@@ -199,7 +200,7 @@ function decideAdoption(
   }
 }
 
-function keepDrifted({ drift }: Policy, differences: readonly string[]): TargetAction {
+function keepDrifted({ drift }: Policy, differences: readonly string[]): Extract<TargetAction, { action: "keep" }> {
   const blocker: Blocker = { reason: "Drifted", message: `changed on the cluster: ${formatPaths(differences)}` };
   const kept = { action: "keep", blocker, driftedPaths: differences } as const;
   return drift === "Pause" ? { ...kept, state: "Paused" } : kept;

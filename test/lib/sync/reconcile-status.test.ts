@@ -76,7 +76,20 @@ describe("the SpecsDiffer condition", () => {
   });
 });
 
-describe("copies that cannot be written", () => {
+describe("copies that cannot or must not be written", () => {
+  it.each(["Report", "Pause"] as const)(
+    "a copy that was deleted on its cluster is not Ready while the drift policy %s keeps it from being written",
+    async (drift) => {
+      await running({ drift }, "east", "north", "west");
+      world.loseCopy("west", "web");
+      await world.settle("web");
+      const entry = world.record("web")?.status?.clusters?.find(({ name }) => name === "west");
+      expect(entry).toMatchObject({ state: "Paused", reason: "Drifted" });
+      expect(entry?.readyReplicas).toBeUndefined();
+      expect(condition("Ready")).toMatchObject({ status: "False", message: "ready on 2 of 3 clusters: west Drifted" });
+    },
+  );
+
   it("a rejected copy stalls after five minutes and recovers once the cluster accepts it", async () => {
     world.rejections.set("west", "no room");
     await running({}, "east", "north");

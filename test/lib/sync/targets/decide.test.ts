@@ -51,7 +51,7 @@ describe("decideTarget", () => {
     ],
     "does not apply a deleted copy again if drift is only reported": [
       { downstreamState: { kind: "absent" }, policy: { drift: "Report" } },
-      { action: "keep", blocker: { reason: "Drifted" } },
+      { action: "keep", state: "Paused", blocker: { reason: "Drifted" } },
     ],
     "applies a copy whose desired manifest has changed": [
       { previous: { ...written, appliedHash: "f0" } },
