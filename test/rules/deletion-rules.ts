@@ -1,5 +1,5 @@
 import { tests, titled } from "./named-tests.ts";
-import { guardCounts, readyElsewhereFirst, recordComesFirst, replacementsAreAsked } from "./removals.ts";
+import { guardCounts, holdsAreAsked, readyElsewhereFirst, recordComesFirst, replacementsAreAsked } from "./removals.ts";
 import type { NamedTest, Rule } from "./rule.ts";
 
 const eviction = (row: string): NamedTest => ({
@@ -84,9 +84,10 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/eviction/evict.ts",
-        text: `return previous?.state === "Held" && previous.reason === "DeletionsHeld" ? previous.message : deletionGuard(name);`,
-        without: `return previous?.state === "Held" ? deletionGuard(name) : deletionGuard(name);`,
+        text: "return isHeldByGuard(previous) ? previous.message : deletionGuard(name);",
+        without: "return isHeldByGuard(previous) ? deletionGuard(name) : deletionGuard(name);",
       },
+      holdsAreAsked,
     ],
     test: titled(
       "deletionGuard",
@@ -96,12 +97,22 @@ export const deletionRules: readonly Rule[] = [
   },
   {
     incident: tooMany,
+    rule: "before an eviction, the sync record is read from the server: another controller may hold the copy",
+    removals: [holdsAreAsked],
+    test: titled(
+      "deletionGuard",
+      "the deletion guard in reconciles",
+      "a deletion stays held that another controller holds while this one has decided to delete",
+    ),
+  },
+  {
+    incident: tooMany,
     rule: "a confirmation applies only to the held deletion that it names",
     removals: [
       {
         file: "lib/sync/eviction/evict.ts",
-        text: `isConfirmed: confirmedHolds.has(holdId(record, name) ?? ""),`,
-        without: `isConfirmed: confirmedHolds.size > 0 && holdId(record, name) !== "",`,
+        text: `const isConfirmed = confirmedHolds.has(holdId(record, name) ?? "");`,
+        without: `const isConfirmed = confirmedHolds.size > 0 && holdId(record, name) !== "";`,
       },
     ],
     test: titled(

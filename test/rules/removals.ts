@@ -38,6 +38,13 @@ export const readyElsewhereFirst: Removal = {
   without: "if (false) {",
 };
 
+/** Right before a copy goes, the upstream is asked whether its deletion is held. */
+export const holdsAreAsked: Removal = {
+  file: "lib/sync/eviction/evict.ts",
+  text: "const held = mayBeHeld ? await readHold(name, signal) : undefined;",
+  without: "const held = mayBeHeld && name === undefined ? await readHold(name, signal) : undefined;",
+};
+
 /** Right before a copy goes, the clusters that replace it are asked themselves. */
 export const replacementsAreAsked: Removal = {
   file: "lib/sync/eviction/evict.ts",

@@ -12,9 +12,11 @@ import { copiesOn, type FoundCopy, isRecorded, markOf, namespaceFor, namespacesO
 import type { GuardLimits } from "./guard-law.ts";
 import { foreignAnnotation } from "./manual-change.ts";
 import { originalsNamespace } from "./originals.ts";
-import { createRequestLaws, deletionId } from "./request-laws.ts";
+import { recordBeforeRemoval } from "./removal-laws.ts";
+import { createRequestLaws, deletionId, workloadOf } from "./request-laws.ts";
 import { identityKey, type Servers, tenantNamespaces } from "./servers.ts";
 import { copyViolation } from "./workload-laws.ts";
+import { createWorkloadView } from "./workload-view.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
@@ -81,7 +83,7 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
 
   const requests = createRequestLaws(options);
   /** What is removed must be ours, and its deletion must have been asked for: then it was judged by what the process knew. */
-  const checkRemoval = (physical: string, object: KubeObject, { work }: Cause): void => {
+  const checkRemoval = (physical: string, object: KubeObject, { process, work }: Cause): void => {
     const place = placeOf(object);
     const { name = "", namespace = "" } = object.metadata;
     const what = `${object.kind} ${namespace}/${name} on ${physical}`;
@@ -93,7 +95,11 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
     } else {
       const registration = ownerOf(object)?.registration;
       const isOfWorkload = object.kind === "Deployment" || object.kind === "Service";
-      if (isOfWorkload && registration !== undefined) holds.removal(place.tenant, { id: place.id, registration });
+      const workload = workloadOf(work);
+      if (!isOfWorkload || registration === undefined || workload === undefined) return;
+      const view = createWorkloadView(process.view, work, place.tenant);
+      const known = recordBeforeRemoval({ view, workload, registration });
+      holds.removal(place.tenant, { id: place.id, registration, known });
     }
   };
 

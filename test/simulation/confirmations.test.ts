@@ -98,7 +98,10 @@ function aTenant({
     pass: (ms: number) => {
       atMs += ms;
     },
-    remove: (name: string) => laws.removal("t", { id: `Deployment/shop/${name}`, registration: cluster }),
+    remove: (name: string, known: WorkloadSync | undefined = state.records.get(`Deployment/shop/${name}`)) =>
+      laws.removal("t", { id: `Deployment/shop/${name}`, registration: cluster, known }),
+    removeUnasked: (name: string) =>
+      laws.removal("t", { id: `Deployment/shop/${name}`, registration: cluster, known: undefined }),
   };
 }
 
@@ -106,6 +109,16 @@ describe("a held copy", () => {
   test("is not removed before its deletion is confirmed", () => {
     const { remove, found } = aTenant({ workloads: [aWorkload("web")], records: [aRecord("web", { isHeld: true })] });
     remove("web");
+    expect(found).toEqual([expect.stringContaining("is held, not confirmed, and removed")]);
+  });
+  test("is removed if it was held after the controller asked kcp, and not if the controller has not asked", () => {
+    const { remove, removeUnasked, found } = aTenant({
+      workloads: [aWorkload("web")],
+      records: [aRecord("web", { isHeld: true })],
+    });
+    remove("web", aRecord("web"));
+    expect(found).toEqual([]);
+    removeUnasked("web");
     expect(found).toEqual([expect.stringContaining("is held, not confirmed, and removed")]);
   });
   test("is removed while the confirmation of this hold is there, and not for that of another", () => {

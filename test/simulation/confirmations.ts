@@ -26,10 +26,18 @@ export type ConfirmationInput = Readonly<{
   afterMs: number;
 }>;
 
+/** A copy that a controller begins to delete. */
+export type Removal = Readonly<{
+  id: string;
+  registration: string;
+  /** The record as the controller knew it right before; undefined if it had not asked kcp for it. */
+  known: WorkloadSync | undefined;
+}>;
+
 /** Law 3 for what is held: it stays until it is confirmed. */
 export interface HoldLaws {
   /** A controller begins to delete the copy of a workload. */
-  removal(tenant: string, copy: Readonly<{ id: string; registration: string }>): void;
+  removal(tenant: string, copy: Removal): void;
   /** A controller has decided a placement. */
   decision(tenant: string, before: WorkloadPlacement | undefined, after: WorkloadPlacement): void;
   /** A workload or a sync record was written, perhaps with a confirmation. */
@@ -70,19 +78,21 @@ export function createHoldLaws({
     written: (object) => {
       for (const hold of controlsOf(object).confirmedHolds) confirmedMs.set(hold, nowMs());
     },
-    removal: (tenant, { id, registration }) => {
+    removal: (tenant, { id, registration, known }) => {
       const { records, registrations, placements, workloads } = truth.of(tenant);
       const [record, workload] = [records.get(id), workloads.get(id)];
       if (record === undefined || record.spec.deleted === true) return;
       if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return;
       const found = registrations.get(registration);
-      const previous = record.status?.clusters?.find(({ name }) => name === registration);
+      const previous = entryOf(record, registration);
       const placement = placements.get(record.spec.placement ?? "");
       const targetCluster = found === undefined ? undefined : targetClusterOf(found);
       if (isIntended({ name: registration, targetCluster, previous, placement })) return;
       if (isSelected(truth.of(tenant), workload, registration)) return;
       const hold = holdId(record, registration);
-      if (previous?.state === "Held" && hold !== undefined) {
+      // Another controller may hold it after this one has asked for the last time: then it is one of many that go.
+      const isLate = known !== undefined && entryOf(known, registration)?.state !== "Held";
+      if (previous?.state === "Held" && hold !== undefined && !isLate) {
         if (!isConfirmed(hold, record, workload))
           broken(3, `${tenant}/${id} on ${registration} is held, not confirmed, and removed`);
         return;
@@ -118,6 +128,9 @@ export function createHoldLaws({
     },
   };
 }
+
+const entryOf = ({ status }: WorkloadSync, registration: string) =>
+  status?.clusters?.find(({ name }) => name === registration);
 
 /** Whether all placements that would govern a workload select a cluster: a copy there goes for another reason. */
 function isSelected(state: TenantState, workload: KubeObject, registration: string): boolean {

@@ -10,7 +10,6 @@ export const redSeeds: ReadonlyMap<number, string> = new Map([
   [41, "a placement leaves a cluster that failed together with most clusters"],
   [56, "with shards, workloads that mirror originals are read at each resync"],
   [60, "a placement leaves a cluster that failed together with most clusters"],
-  [63, "a held copy in a namespace that was created again is removed without a confirmation"],
 ]);
 
 /** What the runs of fixed seeds came to. */

@@ -123,6 +123,20 @@ function wasSeenReady(view: WorkloadView, workload: ViewedObject, target: string
   });
 }
 
+/**
+ * The record of a workload as a process knew it when it read the copy for the last time before it deleted it; undefined if it had
+ * not asked kcp for the record in this run by then. A hold that is stored after that comes too late.
+ */
+export function recordBeforeRemoval({ view, workload, registration }: Eviction): WorkloadSync | undefined {
+  const address = view.recordAddress(workload);
+  const { began } = view.run;
+  const lastRead = view.copySince(workload, registration, "read").at(-1)?.seq ?? 0;
+  const isAsked = view.view.since(began, address, "read").some(({ seq }) => seq < lastRead);
+  const known = view.view.versions(began, address).findLast(({ seq }) => seq < lastRead)?.object;
+  // What is delivered under this address is what the kind's schema lets in.
+  return isAsked ? (known as WorkloadSync | undefined) : undefined;
+}
+
 /** Why a write of a workload's copy to a cluster was not allowed; undefined if what was delivered allows it. */
 export function whyNotApplied({ view, workload, registration }: Eviction): string | undefined {
   const records = view.record(workload);

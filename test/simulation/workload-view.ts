@@ -29,6 +29,7 @@ export interface WorkloadView {
   /** Whether kcp answered in this run that there is no such object. */
   isGone(object: ViewedObject): boolean;
   record(object: ViewedObject): Versions<WorkloadSync>;
+  recordAddress(object: ViewedObject): ViewAddress;
   /** The versions of each record that the process has heard of. One that a complete list of this run lacks is gone. */
   records(): readonly Versions<WorkloadSync>[];
   workloads(kind: WorkloadKind): readonly Versions<KubeObject>[];
@@ -94,6 +95,8 @@ export function createWorkloadView(view: ProcessView, run: WorkRun, tenant: stri
         .some(({ object }) => object === undefined),
     record: ({ kind, namespace, name }) =>
       versionsAt("workloadsyncs", namespace, recordName({ type: workloadResources[kind], name })),
+    recordAddress: ({ kind, namespace, name }) =>
+      inKcp("workloadsyncs", namespace, recordName({ type: workloadResources[kind], name })),
     records: () =>
       allOf<WorkloadSync>("workloadsyncs").map((versions) => {
         const { namespace = "", name = "" } = versions.find((each) => each !== undefined)?.metadata ?? {};

@@ -46,6 +46,8 @@ export class InMemoryWorld {
   readonly clusters = new Map<string, Map<string, Stored>>();
   /** Workloads that are cached as they were before: the upstream watch lags. */
   readonly cachedWorkloads = new Map<string, KubeObject>();
+  /** Records that are cached as they were before, by `namespace/name`. */
+  readonly cachedRecords = new Map<string, WorkloadSync>();
   /** The cached objects of a cluster whose watch lags. */
   readonly watched = new Map<string, ReadonlyMap<string, Stored>>();
   /** Clusters that do not answer. */
@@ -322,7 +324,7 @@ export class InMemoryWorld {
         JSON.stringify(read.status ?? {}) === JSON.stringify(status) ? read : change(key, read, { status }),
       writeFinalizers: async (key, read, finalizers) =>
         change(key, read, { metadata: { finalizers: [...finalizers] } }),
-      readRecord: async (at) => this.records.get(id(at)),
+      readRecord: async (at) => this.cachedRecords.get(id(at)) ?? this.records.get(id(at)),
       readRecordUncached: async (at) => this.records.get(id(at)),
       listRecords: async () => this.recordsOfBatch ?? [...this.records.values()],
       listRecordsUncached: async () => [...this.records.values()],

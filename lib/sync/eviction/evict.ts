@@ -1,15 +1,18 @@
 import { faultOf, oneLine } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
 import type { Hub } from "../../model/hub.ts";
 import { withClusterTimeout } from "../cluster-timeout.ts";
 import { controlsOf } from "../control-annotations.ts";
 import { copyAddress, type Observed, readCopy, registrationKey, type SyncTools } from "../observed.ts";
+import { recordName } from "../ownership/record.ts";
 import { copyHealth } from "../status/health.ts";
 import type { Copy, CopyRecord, DownstreamState, TargetCluster } from "../sync-objects.ts";
 import type { CopyOutcome } from "../targets/apply.ts";
-import { decideEviction, type EvictionAction } from "../targets/decide.ts";
+import { type Blocker, decideEviction, type EvictionAction } from "../targets/decide.ts";
 import { targetClusterOf } from "../targets/target-cluster.ts";
 import { createDeletionGuard, type DeletionGuard, type EvictedCopy, holdId, isIntended } from "./deletion-guard.ts";
 import { readRemainingClusters } from "./remaining-clusters.ts";
@@ -40,6 +43,7 @@ export async function evictCopies(
   const replacement = replacementCheck(tools, { observed, targets });
   const deletionGuard = await loadDeletionGuard(tools, observed, signal);
   const confirmedHolds = new Set([...controls.confirmedHolds, ...controlsOf(record).confirmedHolds]);
+  const readHold = holdReader(tools, observed);
   const kept: CopyOutcome[] = [];
   const evicted: string[] = [];
   await allSettledOrThrow(
@@ -51,6 +55,8 @@ export async function evictCopies(
       };
       const targetCluster =
         targetClusters.get(name) ?? (await confirmRegistration(tools.hub, key.logicalCluster, name, signal));
+      const isConfirmed = confirmedHolds.has(holdId(record, name) ?? "");
+      const copy = { name, targetCluster, previous, placement: intent.placement };
       const decided = decideEviction({
         targetCluster,
         downstreamState,
@@ -61,14 +67,17 @@ export async function evictCopies(
         syncBlocker: controls.syncBlocker,
         isClaim: observed.type.kind === "PersistentVolumeClaim",
         volumeMessage: retainedClaims.length === 0 ? undefined : volumeMessage(retainedClaims),
-        holdMessage: holdMessage(deletionGuard, { name, targetCluster, previous, placement: intent.placement }),
-        isConfirmed: confirmedHolds.has(holdId(record, name) ?? ""),
+        holdMessage: holdMessage(deletionGuard, copy),
+        isConfirmed,
       });
       const isEvicting = decided.action === "remove" || decided.action === "release";
       const lost = isEvicting && intent.kind === "placed" ? await replacement.confirm(signal) : undefined;
-      const confirmed: EvictionAction =
-        lost === undefined ? decided : { action: "keep", state: "Evicting", blocker: lost };
-      const outcome = await evictCopy(tools, { observed, name, decided: confirmed, previous, downstreamState }, signal);
+      const mayBeHeld =
+        isEvicting && lost === undefined && intent.kind !== "deleted" && !isConfirmed && !isIntended(copy);
+      const held = mayBeHeld ? await readHold(name, signal) : undefined;
+      const action = held === undefined ? withBlocker(decided, lost) : keepHeld(held);
+      const eviction = { observed, name, decided: action, previous: held ?? previous, downstreamState };
+      const outcome = await evictCopy(tools, eviction, signal);
       if (outcome === undefined) evicted.push(name);
       // The clusters contradict their own watch, which may deliver the change late or never: requeue.
       else kept.push(lost === undefined ? outcome : { ...outcome, requeueSeconds: tools.settings.retrySeconds });
@@ -84,8 +93,47 @@ function holdMessage(
 ): string | undefined {
   const { name, previous } = copy;
   if (isIntended(copy)) return undefined;
-  return previous?.state === "Held" && previous.reason === "DeletionsHeld" ? previous.message : deletionGuard(name);
+  return isHeldByGuard(previous) ? previous.message : deletionGuard(name);
 }
+
+/**
+ * Reads the sync record from the server right before a deletion, and returns the entry of a copy that is held there: another
+ * controller may have held it since this reconcile read the record. The record is read once, however many copies are evicted.
+ */
+function holdReader(
+  { workloads }: SyncTools,
+  { key, address, record, controls }: Observed,
+): (name: string, signal: AbortSignal) => Promise<CopyRecord | undefined> {
+  const recordAddress = {
+    logicalCluster: key.logicalCluster,
+    namespace: address.namespace,
+    name: recordName(address),
+  };
+  let reading: Promise<WorkloadSync | undefined> | undefined;
+  return async (name, signal) => {
+    reading ??= workloads.readRecordUncached(recordAddress, signal);
+    const current = await reading;
+    if (current?.metadata.uid !== record?.metadata.uid)
+      throw new ControllerError("conflict", `the sync record ${recordAddress.name} was replaced or deleted upstream`);
+    const entry = current?.status?.clusters?.find((each) => each.name === name);
+    if (!isHeldByGuard(entry)) return undefined;
+    const hold = holdId(current, name) ?? "";
+    return controls.confirmedHolds.has(hold) || controlsOf(current).confirmedHolds.has(hold) ? undefined : entry;
+  };
+}
+
+function isHeldByGuard(entry: CopyRecord | undefined): entry is CopyRecord {
+  return entry?.state === "Held" && entry.reason === "DeletionsHeld";
+}
+
+const keepHeld = ({ message = "" }: CopyRecord): EvictionAction => ({
+  action: "keep",
+  state: "Held",
+  blocker: { reason: "DeletionsHeld", message },
+});
+
+const withBlocker = (decided: EvictionAction, blocker: Blocker | undefined): EvictionAction =>
+  blocker === undefined ? decided : { action: "keep", state: "Evicting", blocker };
 
 /** How many replicas of a copy that stays are ready, as it was read: the number of an earlier reconcile may be wrong by now. */
 function readCounts(

@@ -50,6 +50,25 @@ describe("the deletion guard in reconciles", () => {
     expect(names.filter((name) => has(name) === "east")).toEqual(["web-11"]);
   });
 
+  it("a deletion stays held that another controller holds while this one has decided to delete", async () => {
+    world.place("shop", ["east"]);
+    for (const name of names) world.apply(name);
+    await world.settle(...names);
+    const before = world.record("web-3");
+    if (before === undefined) throw new Error("no record");
+    world.placements.clear();
+    await world.settle(...names);
+    // This controller still has the record as it was, and counts no other copy.
+    world.cachedRecords.set(`shop/${before.metadata.name}`, before);
+    world.recordsOfBatch = [before];
+    await expect(world.reconcile("web-3")).rejects.toThrow("has changed");
+    expect(has("web-3")).toBe("east");
+    expect(world.copyActions.filter(({ action }) => action !== "new")).toHaveLength(12);
+    world.apply("web-3", { replicas: 3 }, confirmed("web-3", "east"));
+    await expect(world.reconcile("web-3")).rejects.toThrow("has changed");
+    expect(has("web-3")).toBe("");
+  });
+
   it("a confirmation without the id of the held deletion is ignored", async () => {
     await held();
     world.apply("web-3", { replicas: 3 }, { annotations: { "tmc.kcp.io/confirm-deletions": "east" } });
