@@ -183,7 +183,7 @@ const upsyncStatus = objectField(
 );
 
 const orphanedCopies = objectField(
-  "Copies of workloads that no longer exist, and that no sync record names any more. TMC counts at most 500 of them about every half hour, and deletes them only after a user has confirmed it with tmc orphans --delete. Unset if there are none. Written by TMC.",
+  "Copies that no sync record accounts for: their workload no longer exists, or it is not placed on this cluster. TMC counts at most 500 of them about every half hour, and deletes them only after a user has confirmed it with tmc orphans --delete. Unset if there are none. Written by TMC.",
   {
     count: requiredField(integerField("Number of orphaned copies.", { minimum: 1 })),
     names: requiredField(

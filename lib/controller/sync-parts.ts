@@ -16,7 +16,7 @@ import type { ObservedWatches } from "../registration/conditions.ts";
 import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
-import type { UpstreamAbsence } from "../sync/orphans/reconcile.ts";
+import type { OwnerReads } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { createStatusDebounce } from "../sync/status/debounce.ts";
@@ -27,7 +27,7 @@ import { createUpsyncParts, type UpsyncInputs } from "./upsync-parts.ts";
 
 export type SyncPartsOptions = Readonly<{
   hub: Hub;
-  workloads: WorkloadHub & UpstreamAbsence;
+  workloads: WorkloadHub & OwnerReads;
   /** The workload cache of the relay in this process. */
   cache: WorkloadCache;
   connections: Connections;

@@ -59,6 +59,7 @@ type Entry = Readonly<{
   resourceVersion: string;
   generation: number | undefined;
   isDeleting: boolean;
+  writtenHash?: string | undefined;
   /** As JSON text: it takes a quarter of the memory, and can be compared. */
   status: string | undefined;
 }>;
@@ -149,8 +150,8 @@ export function createCopyCache({ workloadOf, hashOf = () => undefined, onSizeCh
 /** The length of everything in an entry that the cluster chooses. */
 function cachedBytes(id: string, entry: Entry | undefined): number {
   if (entry === undefined) return 0;
-  const { workload, hash, uid, resourceVersion, status } = entry;
-  return JSON.stringify([id, workload, hash, uid, resourceVersion]).length + (status?.length ?? 0);
+  const { workload, hash, uid, resourceVersion, writtenHash, status } = entry;
+  return JSON.stringify([id, workload, hash, uid, resourceVersion, writtenHash]).length + (status?.length ?? 0);
 }
 
 /**
@@ -163,6 +164,7 @@ function isSame(before: Entry | undefined, after: Entry): boolean {
     compareResourceVersions(after.resourceVersion, before.resourceVersion) >= 0 &&
     before.uid === after.uid &&
     before.isDeleting === after.isDeleting &&
+    before.writtenHash === after.writtenHash &&
     before.status === after.status &&
     before.hash === after.hash &&
     (after.generation === undefined && after.hash === undefined
@@ -171,12 +173,13 @@ function isSame(before: Entry | undefined, after: Entry): boolean {
   );
 }
 
-function copyIn({ uid, resourceVersion, generation, isDeleting, status }: Entry): Copy {
+function copyIn({ uid, resourceVersion, generation, isDeleting, writtenHash, status }: Entry): Copy {
   return {
     uid,
     resourceVersion,
     generation,
     isDeleting,
+    ...(writtenHash === undefined ? {} : { writtenHash }),
     // The text is the JSON of an object's status.
     status: status === undefined ? undefined : (JSON.parse(status) as JsonObject),
   };

@@ -7,6 +7,7 @@ import { type Informer, startInformer } from "@tmc/kube/informer/informer.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { TypeId } from "../api/workload-kinds.ts";
 import { ownerAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
+import { lastWrittenHashAnnotation } from "../sync/ownership/record.ts";
 import type { CopyCache } from "./copy-cache.ts";
 
 /** A cache whose watch has not been open for longer than this is not trusted. */
@@ -220,6 +221,7 @@ function createCacheLimit({ name, type }: Pick<CopyInformerOptions, "name" | "ty
 function projectCopy({ apiVersion, kind, metadata, status }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, generation, deletionTimestamp, labels, annotations } = metadata;
   const [label, owner] = [labels?.[syncedLabel], annotations?.[ownerAnnotation]];
+  const writtenHash = annotations?.[lastWrittenHashAnnotation];
   return {
     apiVersion,
     kind,
@@ -231,7 +233,14 @@ function projectCopy({ apiVersion, kind, metadata, status }: KubeObject): KubeOb
       ...(generation === undefined ? {} : { generation }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ...(label === undefined ? {} : { labels: { [syncedLabel]: label } }),
-      ...(owner === undefined ? {} : { annotations: { [ownerAnnotation]: owner } }),
+      ...(owner === undefined && writtenHash === undefined
+        ? {}
+        : {
+            annotations: {
+              ...(owner === undefined ? {} : { [ownerAnnotation]: owner }),
+              ...(writtenHash === undefined ? {} : { [lastWrittenHashAnnotation]: writtenHash }),
+            },
+          }),
     },
     ...(status === undefined ? {} : { status }),
   };

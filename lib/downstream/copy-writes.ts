@@ -4,6 +4,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatTarget } from "@tmc/kube/paths.ts";
 import { type CopyAddress, type Downstream, downstreamFieldManager } from "../sync/downstream.ts";
 import { ownerAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
+import { lastWrittenHashAnnotation } from "../sync/ownership/record.ts";
 import type { Manifest } from "../sync/sync-objects.ts";
 import type { CachedCopies, CopyReads } from "./copy-reads.ts";
 import { createOnlyVersion, type DownstreamTypes } from "./crds.ts";
@@ -45,7 +46,7 @@ export function createCopyWrites(options: CopyWritesOptions): Pick<Downstream, "
           const metadata = {
             resourceVersion,
             labels: { [syncedLabel]: null },
-            annotations: { [ownerAnnotation]: null },
+            annotations: { [ownerAnnotation]: null, [lastWrittenHashAnnotation]: null },
           };
           await client.patch(
             address.object,

@@ -11,7 +11,7 @@ import type { WorkloadKey } from "../model/key.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
-import type { ReconcileOrphans, UpstreamAbsence } from "../sync/orphans/reconcile.ts";
+import type { OwnerReads, ReconcileOrphans } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
@@ -23,7 +23,7 @@ import { createUpsyncOrigins, type UpsyncHub, type UpsyncTools } from "../upsync
 export type SyncWorkOptions = Readonly<{
   hubId: string;
   hub: Hub;
-  workloads: WorkloadHub & UpsyncHub & UpstreamAbsence;
+  workloads: WorkloadHub & UpsyncHub & OwnerReads;
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;

@@ -78,7 +78,7 @@ export const catalogue = {
   tmc_sync_copies: { type: "gauge", help: "Copies that are watched on clusters.", unit: "", labels: {} },
   tmc_orphaned_copies: {
     type: "gauge",
-    help: "Copies on clusters whose workload and sync record no longer exist, as the registrations report them.",
+    help: "Copies on clusters that no sync record accounts for, as the registrations report them.",
     unit: "",
     labels: {},
   },

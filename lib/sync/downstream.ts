@@ -3,6 +3,7 @@ import type { TypeDefinition } from "../api/workload-kinds.ts";
 import type { ObjectKey, WorkloadAddress } from "../model/key.ts";
 import type { Locator } from "./ownership/namespace-map.ts";
 import type { Owner } from "./ownership/owner.ts";
+import { lastWrittenHashAnnotation } from "./ownership/record.ts";
 import type { Copy, DownstreamState, Manifest } from "./sync-objects.ts";
 
 /** The address of a copy: the registration of its cluster, and the object there. */
@@ -45,7 +46,7 @@ export interface Downstream {
   apply(address: CopyAddress, manifest: Manifest, signal: AbortSignal): Promise<KubeObject>;
   /** Deletes the object with this uid. Succeeds when it is gone or terminating, and when another object has its name by now. */
   remove(address: CopyAddress, uid: string, signal: AbortSignal): Promise<void>;
-  /** Removes our label and annotation from the object with this uid and leaves the rest unchanged. */
+  /** Removes our label and annotations from the object with this uid and leaves the rest unchanged. */
   release(address: CopyAddress, uid: string, signal: AbortSignal): Promise<void>;
   /** Deletes a tenant's namespace that is empty and ours; returns whether it is gone or terminating. */
   removeNamespace(registration: ObjectKey, locator: Locator, signal: AbortSignal): Promise<boolean>;
@@ -63,11 +64,13 @@ export const downstreamFieldManager = "tmc";
 
 /** The part of a downstream object that sync keeps. */
 export function copyOf({ metadata, status }: KubeObject): Copy {
+  const writtenHash = metadata.annotations?.[lastWrittenHashAnnotation];
   return {
     uid: metadata.uid ?? "",
     resourceVersion: metadata.resourceVersion ?? "",
     generation: metadata.generation,
     isDeleting: metadata.deletionTimestamp !== undefined,
+    ...(writtenHash === undefined ? {} : { writtenHash }),
     status: isJsonObject(status) ? status : undefined,
   };
 }

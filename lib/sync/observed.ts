@@ -255,8 +255,8 @@ async function readWorkloadAndRecord(
 }
 
 /** Adds the recorded placement to the listed ones if the server still has it: a list may lack it for a moment. */
-async function withRecordedPlacement(
-  hub: SyncTools["hub"],
+export async function withRecordedPlacement(
+  hub: Pick<SyncTools["hub"], "confirm">,
   {
     logicalCluster,
     listed,

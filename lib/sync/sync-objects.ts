@@ -37,6 +37,8 @@ export type Copy = Readonly<{
   resourceVersion: string;
   generation: number | undefined;
   isDeleting: boolean;
+  /** The hash of the manifest that TMC wrote last, as the copy itself names it; undefined if it names none. */
+  writtenHash?: string | undefined;
   status: JsonObject | undefined;
 }>;
 

@@ -6,7 +6,7 @@ import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { isClaimed } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { UpstreamAbsence } from "../sync/orphans/reconcile.ts";
+import type { OwnerReads } from "../sync/orphans/reconcile.ts";
 import { recordName } from "../sync/ownership/record.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncHub } from "../upsync/world.ts";
@@ -30,7 +30,7 @@ import {
 } from "./workload-requests.ts";
 
 /** A workload hub whose recorded Events can be waited for. */
-export type FlushableWorkloadHub = WorkloadHub & UpsyncHub & UpstreamAbsence & Pick<EventSink, "whenFlushed">;
+export type FlushableWorkloadHub = WorkloadHub & UpsyncHub & OwnerReads & Pick<EventSink, "whenFlushed">;
 
 export type WorkloadHubOptions = Readonly<{
   /** A client at the server's root. */
@@ -117,13 +117,13 @@ export function createWorkloadHub(
         access.listUncached(recordResource.type, logicalCluster),
         signal,
       )) as readonly WorkloadSync[],
-    isGone: async (key, signal) => {
+    readOwner: async (key, signal) => {
       const address = addressOfWorkload(key);
       const { logicalCluster, namespace } = address;
-      const record = addressOfRecord({ logicalCluster, namespace, name: recordName(address) });
+      const recordAddress = addressOfRecord({ logicalCluster, namespace, name: recordName(address) });
       // The record first: it is written after the workload exists, and removed before the workload is.
-      const found = (await access.readUncached(record, signal)) ?? (await access.readUncached(address, signal));
-      return found === undefined;
+      const record = (await access.readUncached(recordAddress, signal)) as WorkloadSync | undefined;
+      return { record, workload: await access.readUncached(address, signal) };
     },
     createRecord: async (record, desired, signal) =>
       (await access.create(addressOfRecord(record), withLastWrittenHash(desired), signal)) as WorkloadSync,

@@ -77,8 +77,8 @@ export const observationRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/orphans/reconcile.ts",
-        text: "!isConfirmed(candidate)) continue;",
-        without: "isConfirmed === undefined) continue;",
+        text: "if (!isUnaccountedFor(records, key.name)(object)) return false;",
+        without: "",
       },
     ],
     test: orphans("does not count a copy whose workload exists, or whose sync record the cache did not show"),
@@ -89,11 +89,39 @@ export const observationRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/orphans/reconcile.ts",
-        text: "if (!orphan.isDeleting && (await isOrphaned(tools, orphan, signal))) {",
-        without: "if (!orphan.isDeleting) {",
+        text: "if (!orphan.isDeleting && (await isStillOrphaned(tools, { key, object: orphan, records }, signal))) {",
+        without: "if (!orphan.isDeleting && records !== undefined) {",
       },
     ],
     test: orphans("keeps a confirmed copy whose workload is created again before its deletion"),
+  },
+  {
+    incident: orphaned,
+    rule: "a copy on a cluster that its placement selects is not orphaned",
+    removals: [
+      {
+        file: "lib/sync/orphans/decide.ts",
+        text: "return !decideIntent({ workload, record, placement, references: [] }).targets.some(isHere);",
+        without: "return !decideIntent({ workload, record, placement, references: [] }).heldClusters.some(isHere);",
+      },
+    ],
+    test: orphans("keeps a confirmed copy whose workload is placed on the cluster before its deletion"),
+  },
+  {
+    incident: "tmc orphans --delete deletes the data that a move left behind",
+    rule: "a claim of a workload that exists is not orphaned",
+    removals: [
+      {
+        file: "lib/sync/orphans/decide.ts",
+        text: 'if (mayBeNeeded || owner.kind === "PersistentVolumeClaim") return false;',
+        without: "if (mayBeNeeded) return false;",
+      },
+    ],
+    test: {
+      file: "test/lib/sync/orphans.test.ts",
+      titles: ["the decision on one object", "isOrphaned %s"],
+      rows: ["is false for a claim that a move left behind"],
+    },
   },
   {
     incident: "a controller with a shard places workloads on a cluster of another shard whose registration is gone",

@@ -109,6 +109,25 @@ export const restoreRules: readonly Rule[] = [
     },
   },
   {
+    incident: "a copy on a restored cluster keeps overrides that its placement does not have any more",
+    rule: "a copy that names an earlier manifest than its sync record is written again",
+    removals: [
+      {
+        file: "lib/sync/targets/decide.ts",
+        text: "isHashApplied && copy.writtenHash !== undefined && copy.writtenHash !== desired.hash;",
+        without: "false;",
+      },
+    ],
+    test: {
+      file: controller,
+      titles: [
+        "a cluster that was restored from a backup, %s",
+        "an old copy loses what its workload does not have any more, also if its generation is the same",
+      ],
+      rows: ["whose revisions went back"],
+    },
+  },
+  {
     incident: believed,
     rule: "an object that went back to an older version is sent, whatever its fingerprint",
     removals: [

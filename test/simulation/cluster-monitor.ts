@@ -211,6 +211,8 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       for (const { tenant, copy } of allCopies(servers)) {
         if (!isRecorded(truth.of(tenant).records, copy)) forgotten.add(uidOf(copy));
       }
+      // A namespace is deleted by the work on the last workload there, which finds the cluster in its record.
+      for (const object of unrecordedNamespaces(servers, truth)) forgotten.add(uidOf({ object }));
     },
     isForgotten: (copy) => forgotten.has(uidOf(copy)),
     hasForgotten: (tenant, key) =>
@@ -241,6 +243,24 @@ function allCopies({ clusters, tenants }: Servers): readonly Readonly<{ tenant: 
 }
 
 const uidOf = ({ object }: Pick<FoundCopy, "object">): string => object.metadata.uid ?? "";
+
+/** The namespaces of tenants on clusters that no sync record of the upstream namespace names. */
+function unrecordedNamespaces({ clusters, tenants }: Servers, truth: ActualState): readonly KubeObject[] {
+  return [...clusters].flatMap(([physical, { store }]) =>
+    tenants.flatMap((tenant) =>
+      tenantNamespaces.flatMap((namespace) => {
+        const name = namespaceFor(tenant, namespace);
+        const found = store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name });
+        const isNamed = [...truth.of(tenant).records.values()].some(
+          ({ metadata, spec }) =>
+            metadata.namespace === namespace &&
+            spec.clusters?.some((registration) => truth.physicalOf(tenant, registration) === physical) === true,
+        );
+        return found === undefined || isNamed ? [] : [found];
+      }),
+    ),
+  );
+}
 
 function namespaceUids({ clusters }: Servers): readonly string[] {
   return [...clusters.values()].flatMap(({ store }) =>

@@ -23,14 +23,15 @@ type ClusterOrphans = Readonly<{ cluster: string }> &
   NonNullable<NonNullable<ClusterRegistration["status"]>["orphanedCopies"]>;
 
 const help = `
-A copy is orphaned when its workload and its sync record no longer exist: for example, its cluster was deregistered while it
-could not be reached, or the copy was restored from a backup. TMC neither updates nor deletes such copies. The controller
-searches for them about every half hour, and at once after tmc reconcile cluster NAME; only the first ten of a cluster are
-named.
+A copy is orphaned when no sync record accounts for it: its workload no longer exists, or it exists but is not placed on this
+cluster. For example, the cluster was deregistered while it could not be reached, or it was restored from a backup and has
+copies of workloads that have moved since. TMC neither updates nor deletes such copies. The controller searches for them about
+every half hour, and at once after tmc reconcile cluster NAME; only the first ten of a cluster are named.
 
 With --delete, the controller deletes the orphaned copies of the listed clusters. Right before each deletion it reads the
-copy, and reads upstream again that the workload and the sync record do not exist. The confirmation is an annotation on the
-ClusterRegistration; it covers no more copies than are listed, and the command removes it after the deletion.
+copy, its workload and the sync record again. PersistentVolumeClaims of a workload that exists are never listed or deleted. The
+confirmation is an annotation on the ClusterRegistration; it covers no more copies than are listed, and the command removes it
+after the deletion.
 
 Examples:
   # List the orphaned copies on all clusters
@@ -44,9 +45,9 @@ Examples:
 export function orphansCommand(io: CliIo): Command {
   return withWorkspaceOptions(
     new Command("orphans")
-      .summary("List or delete copies whose workload no longer exists")
+      .summary("List or delete copies that no sync record accounts for")
       .description(
-        "List copies on clusters whose workload and sync record no longer exist, and delete them on request.",
+        "List copies on clusters whose workload no longer exists or is not placed there, and delete them on request.",
       )
       .option("--cluster <name>", "Only this cluster; can be repeated or comma-separated", collectList)
       .option("--delete", "Delete the listed copies")

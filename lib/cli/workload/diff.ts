@@ -12,7 +12,7 @@ import { ownerFor } from "../../sync/desired/desired.ts";
 import { downstreamFieldManager } from "../../sync/downstream.ts";
 import { downstreamNamespace } from "../../sync/ownership/namespace-map.ts";
 import { isOwnedBy, whyNotOwned } from "../../sync/ownership/owner.ts";
-import { hubIdAnnotation } from "../../sync/ownership/record.ts";
+import { hubIdAnnotation, lastWrittenHashAnnotation } from "../../sync/ownership/record.ts";
 import type { Manifest } from "../../sync/sync-objects.ts";
 import { legacyHubId } from "../../upstream/hub-identity.ts";
 import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
@@ -43,7 +43,7 @@ type DiffOptions = WorkspaceOptions &
 
 const help = `
 The command computes the manifest that the controller would write now, with the replicas of this cluster, the overrides of the
-placement, and TMC's annotations and labels. With --cluster-kubeconfig, it reads the object on the cluster and applies the manifest
+placement, and the owner annotation and label of TMC. With --cluster-kubeconfig, it reads the object on the cluster and applies the manifest
 as a server-side dry run, which requires the permissions to get and patch the object. Without it, it compares the manifest
 with the hash in the sync record, and prints either no difference or the whole manifest.
 
@@ -188,10 +188,14 @@ function report(io: CliIo, diff: string): void {
   throw new CommandExit(1);
 }
 
-/** Returns an object without status and server-side metadata as YAML with sorted keys. */
+/** Returns an object without status, server-side metadata and the hash of its manifest as YAML with sorted keys. */
 function comparableDocument({ status: _, metadata, ...object }: KubeObject | Manifest, secretKey: string): string {
-  const { name, namespace, labels, annotations } = metadata;
-  const shown = { ...object, metadata: { annotations, labels, name, namespace } };
+  const { name, namespace, labels } = metadata;
+  const { [lastWrittenHashAnnotation]: _hash, ...annotations } = metadata.annotations ?? {};
+  const shown = {
+    ...object,
+    metadata: { annotations: metadata.annotations && annotations, labels, name, namespace },
+  };
   return dump(maskedSecret(shown, secretKey), { sortKeys: true, noRefs: true, lineWidth: -1, skipInvalid: true });
 }
 

@@ -37,7 +37,7 @@ export async function pruneDependencies(
   signal: AbortSignal,
 ): Promise<Pruned> {
   const { workloads } = tools;
-  const { key, intent, targetClusters } = observed;
+  const { key, address, intent, targetClusters } = observed;
   const neededIds = new Set(intent.references.map(referenceId));
   const dropped = intent.recordedReferences.filter((reference) => !neededIds.has(referenceId(reference)));
   const areTargetsCurrent = [...targets.values()].every(({ isCurrent }) => isCurrent);
@@ -61,7 +61,11 @@ export async function pruneDependencies(
     }
     const hasReferences = cleanups.some(({ references }) => references.length > 0);
     const unrecorded = hasReferences
-      ? await unrecordedReferences(workloads, { observed, records: others }, signal)
+      ? await unrecordedReferences(
+          workloads,
+          { ...key, namespace: address.namespace, records: others, except: recordName(address) },
+          signal,
+        )
       : new Set<string>();
     for (const cleanup of cleanups) {
       const isDone = await cleanUpCluster(tools, { ...cleanup, observed: current, others, unrecorded }, signal);
@@ -158,26 +162,36 @@ async function recordPendingCleanup(
  * The references, by `referenceId`, of the workloads in a namespace whose records are in no list. These workloads have the
  * finalizer and therefore a record that the list lacks: on which clusters they need their references is not known.
  */
-async function unrecordedReferences(
+export async function unrecordedReferences(
   workloads: Pick<WorkloadHub, "types" | "list">,
-  { observed, records }: Readonly<{ observed: Pick<Observed, "key" | "address">; records: readonly WorkloadSync[] }>,
+  { logicalCluster, namespace, records, except }: UnrecordedFacts,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const { key, address } = observed;
-  const recorded = new Set([recordName(address), ...records.map(({ metadata }) => metadata.name ?? "")]);
+  const recorded = new Set([
+    except,
+    ...records.filter(({ metadata }) => metadata.namespace === namespace).map(({ metadata }) => metadata.name),
+  ]);
   const lists = await allSettledOrThrow(
     workloads.types
       .filter(({ isOffered }) => isOffered)
       .map(async ({ type }) => {
-        const objects = await workloads.list(key.logicalCluster, type, signal);
+        const objects = await workloads.list(logicalCluster, type, signal);
         return objects.filter(
-          ({ metadata: { namespace, name = "", finalizers, deletionTimestamp } }) =>
-            namespace === address.namespace &&
-            deletionTimestamp === undefined &&
-            finalizers?.includes(syncFinalizer) === true &&
-            !recorded.has(recordName({ type, name })),
+          ({ metadata }) =>
+            metadata.namespace === namespace &&
+            metadata.deletionTimestamp === undefined &&
+            metadata.finalizers?.includes(syncFinalizer) === true &&
+            !recorded.has(recordName({ type, name: metadata.name ?? "" })),
         );
       }),
   );
   return new Set(lists.flat().flatMap(referencesOf).map(referenceId));
 }
+
+type UnrecordedFacts = Readonly<{
+  logicalCluster: string;
+  namespace: string;
+  records: readonly WorkloadSync[];
+  /** The name of a sync record whose workload does not count. @default none */
+  except?: string | undefined;
+}>;

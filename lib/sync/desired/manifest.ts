@@ -3,6 +3,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { textsOf } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
 import { type Owner, ownershipMetadata } from "../ownership/owner.ts";
+import { lastWrittenHashAnnotation } from "../ownership/record.ts";
 import type { Manifest, Workload } from "../sync-objects.ts";
 import { isTokenSecret, isUpstreamAnnotation, isUpstreamLabel, withoutServerFields } from "./server-fields.ts";
 
@@ -48,6 +49,15 @@ export function manifestOf(workload: Workload, { owner, namespace }: Destination
 /** The hash of a manifest; it does not depend on the order of fields. */
 export function manifestHash(manifest: Manifest): string {
   return shortHash(JSON.stringify(manifest, sortFields));
+}
+
+/** The manifest as it is written: with its hash, so that the copy itself says which manifest it has. */
+export function withWrittenHash(manifest: Manifest, hash: string): Manifest {
+  const { annotations } = manifest.metadata;
+  return {
+    ...manifest,
+    metadata: { ...manifest.metadata, annotations: { ...annotations, [lastWrittenHashAnnotation]: hash } },
+  };
 }
 
 function sortFields(_name: string, value: unknown): unknown {

@@ -3,6 +3,7 @@ import { createDeadline } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { Hub } from "../../model/hub.ts";
@@ -10,12 +11,17 @@ import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../../
 import { done, type Next, requeueAfter } from "../../model/next.ts";
 import { formatTimestamp } from "../../model/timestamp.ts";
 import type { WorkItem } from "../../model/work-item.ts";
-import { registrationKey } from "../observed.ts";
+import { unrecordedReferences } from "../dependencies/prune.ts";
+import { referenceId } from "../dependencies/references.ts";
+import { registrationKey, withRecordedPlacement } from "../observed.ts";
+import { resolvePlacement } from "../selection.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
 import {
   confirmedOrphans,
+  isOrphaned,
   isUnaccountedFor,
   type OwnedObject,
+  type OwnerFacts,
   owningRegistrations,
   withOrphanedCopies,
 } from "./decide.ts";
@@ -24,9 +30,9 @@ import {
 export type ReconcileOrphans = (item: WorkItem<ObjectKey>, signal: AbortSignal) => Promise<Next>;
 
 /** Upstream reads that never use a cache: only the server proves that an object is gone. */
-export interface UpstreamAbsence {
-  /** Whether the server reports that neither the workload nor its sync record exists. Throws if it cannot be asked. */
-  isGone(key: WorkloadKey, signal: AbortSignal): Promise<boolean>;
+export interface OwnerReads {
+  /** The workload and its sync record as the server has them. Throws if it cannot be asked. */
+  readOwner(key: WorkloadKey, signal: AbortSignal): Promise<Pick<OwnerFacts, "workload" | "record">>;
   /** All sync records of a logical cluster, read from the server. */
   listRecordsFromServer(logicalCluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
 }
@@ -44,8 +50,8 @@ export interface OwnedObjects {
 }
 
 export type OrphanTools = Readonly<{
-  hub: Pick<Hub, "read" | "confirm" | "writeStatus">;
-  workloads: Pick<WorkloadHub, "listRecords"> & UpstreamAbsence;
+  hub: Pick<Hub, "read" | "confirm" | "list" | "writeStatus">;
+  workloads: Pick<WorkloadHub, "types" | "list" | "listRecords" | "namespaceLabels"> & OwnerReads;
   ownedObjects: OwnedObjects;
   clock: Clock;
   /** Called with the number of orphaned copies that the status of a registration reports. */
@@ -60,9 +66,9 @@ const scanTimeoutMs = 8_000;
 const deletionCheckSeconds = 5;
 
 /**
- * Creates the reconciler that counts copies without a workload and without a sync record on the status of their
- * registration. They remain when a registration was released before its cluster could be cleaned up, or when a backup
- * brings them back. TMC deletes them only after a user has confirmed it.
+ * Creates the reconciler that counts copies that no sync record accounts for on the status of their registration. They remain
+ * when a registration was released before its cluster could be cleaned up, or when a backup brings them back. TMC deletes them
+ * only after a user has confirmed it.
  *
  * Clusters are scanned with resyncs, on demand and for a confirmation, by lists of metadata: an idle cluster costs one list
  * per type and half an hour.
@@ -94,9 +100,10 @@ export function orphanReconciler(tools: OrphanTools): ReconcileOrphans {
     onCount?.(key, orphans.length);
     // More than a user has seen are not deleted: something else may have happened since.
     if (orphans.length === 0 || orphans.length > confirmedCount) return done;
+    const records = await tools.workloads.listRecordsFromServer(key.logicalCluster, signal);
     for (const orphan of orphans) {
-      // Right before each deletion: its workload may have been created again.
-      if (!orphan.isDeleting && (await isOrphaned(tools, orphan, signal))) {
+      // Right before each deletion: its workload may have been created or placed here again.
+      if (!orphan.isDeleting && (await isStillOrphaned(tools, { key, object: orphan, records }, signal))) {
         await tools.ownedObjects.remove(key, orphan, signal);
       }
     }
@@ -125,16 +132,16 @@ async function tryFindOrphans(
 
 async function findOrphans(tools: OrphanTools, key: ObjectKey, signal: AbortSignal): Promise<readonly OwnedObject[]> {
   const { workloads, ownedObjects } = tools;
-  const isCandidate = isUnaccountedFor(await workloads.listRecords(key.logicalCluster, signal));
+  const isCandidate = isUnaccountedFor(await workloads.listRecords(key.logicalCluster, signal), key.name);
   const candidates = await ownedObjects.list(key, isCandidate, signal);
   if (candidates.length === 0) return [];
   // The list above may come from a cache that lags. Other records than an object's own are not read one by one below.
-  const isConfirmed = isUnaccountedFor(await workloads.listRecordsFromServer(key.logicalCluster, signal));
+  const records = await workloads.listRecordsFromServer(key.logicalCluster, signal);
   const registrations = await registrationsOf(tools, key, candidates, signal);
   const orphans: OwnedObject[] = [];
   for (const candidate of candidates) {
-    if (!registrations.has(candidate.owner.registration) || !isConfirmed(candidate)) continue;
-    if (await isOrphaned(tools, candidate, signal)) orphans.push(candidate);
+    if (!registrations.has(candidate.owner.registration)) continue;
+    if (await isStillOrphaned(tools, { key, object: candidate, records }, signal)) orphans.push(candidate);
   }
   return orphans;
 }
@@ -158,11 +165,36 @@ async function registrationsOf(
   return shown;
 }
 
-async function isOrphaned(
-  { workloads }: OrphanTools,
-  { type, owner }: OwnedObject,
+type OrphanCheck = Readonly<{
+  /** The key of the registration whose cluster has the object. */
+  key: ObjectKey;
+  object: OwnedObject;
+  /** All sync records of the logical cluster, as the server has them. */
+  records: readonly WorkloadSync[];
+}>;
+
+/** Asks the server whether an object is orphaned. */
+async function isStillOrphaned(
+  { hub, workloads }: OrphanTools,
+  { key, object, records }: OrphanCheck,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { type, owner } = object;
   const { logicalCluster, namespace, name } = owner;
-  return workloads.isGone(workloadKey(logicalCluster, { type: type.type, namespace, name }), signal);
+  if (!isUnaccountedFor(records, key.name)(object)) return false;
+  const owned = await workloads.readOwner(workloadKey(logicalCluster, { type: type.type, namespace, name }), signal);
+  const { workload, record } = owned;
+  const base = { ...owned, registration: key.name, placement: undefined, mayBeNeeded: false };
+  // Further reads only where the first ones do not decide.
+  if (workload === undefined || !isOrphaned(object, base)) return isOrphaned(object, base);
+  const recorded = record?.spec.placement;
+  const listed = await hub.list<WorkloadPlacement & KubeObject>("WorkloadPlacement", logicalCluster, signal);
+  const placements = await withRecordedPlacement(hub, { logicalCluster, listed, recorded }, signal);
+  const namespaceLabels = await workloads.namespaceLabels(logicalCluster, namespace, signal);
+  const scope = { placements, namespace, namespaceLabels };
+  const { placement } = resolvePlacement(scope, { ...type, labels: workload.metadata.labels }, recorded);
+  const unrecorded = type.isOffered
+    ? new Set<string>()
+    : await unrecordedReferences(workloads, { logicalCluster, namespace, records }, signal);
+  return isOrphaned(object, { ...base, placement, mayBeNeeded: unrecorded.has(referenceId(owner)) });
 }

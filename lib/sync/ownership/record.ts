@@ -60,8 +60,9 @@ function withoutEmptyFields(spec: WorkloadSync["spec"]): object {
 }
 
 /**
- * The annotation of a record with the hash of what TMC wrote last. While it matches, no other client has changed the record, and
- * the watch event enqueues nothing: TMC's own writes are recognized whichever process made them.
+ * The annotation of a record, or of a copy, with the hash of what TMC wrote last. While it matches, no other client has changed
+ * the record, and the watch event enqueues nothing: TMC's own writes are recognized whichever process made them. On a copy it is
+ * the hash of its manifest, by which a copy that its cluster has from a backup is recognized.
  */
 export const lastWrittenHashAnnotation = "tmc.kcp.io/last-written-hash";
 

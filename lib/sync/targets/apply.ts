@@ -4,6 +4,7 @@ import type { ObjectKey, WorkloadAddress } from "../../model/key.ts";
 import { withClusterTimeout } from "../cluster-timeout.ts";
 import { withAutoscaledReplicas } from "../desired/autoscaler.ts";
 import type { DesiredManifest } from "../desired/desired.ts";
+import { withWrittenHash } from "../desired/manifest.ts";
 import { copyOf, type Downstream } from "../downstream.ts";
 import type { Locator } from "../ownership/namespace-map.ts";
 import type { Owner } from "../ownership/owner.ts";
@@ -187,7 +188,7 @@ async function apply(
   }
   const live =
     desired.initialReplicas === undefined ? undefined : await downstream.readObject({ registration, object }, signal);
-  const manifest = withAutoscaledReplicas(desired, live);
+  const manifest = withWrittenHash(withAutoscaledReplicas(desired, live), desired.hash);
   const copy = copyOf(await downstream.apply({ registration, object }, manifest, signal));
   const record: CopyRecord = {
     name: registration.name,

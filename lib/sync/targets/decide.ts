@@ -101,7 +101,9 @@ export function decideTarget(facts: TargetFacts): TargetAction {
     return { action: "keep", state: "Applied", blocker: { reason: "Terminating", message } };
   }
   const isHashApplied = previous?.appliedHash === desired.hash;
-  if (isHashApplied && previous.uid === copy.uid && previous.appliedVersion === appliedVersionOf(copy))
+  // A cluster that was restored from a backup has an earlier manifest than the record says.
+  const isEarlier = isHashApplied && copy.writtenHash !== undefined && copy.writtenHash !== desired.hash;
+  if (isHashApplied && !isEarlier && previous.uid === copy.uid && previous.appliedVersion === appliedVersionOf(copy))
     return { action: "keep", isUpToDate: true };
   // The desired manifest has changed. It is applied without a comparison, unless drift pauses the copy.
   if (previous?.appliedHash !== undefined && !isHashApplied && policy.drift !== "Pause")
@@ -109,10 +111,8 @@ export function decideTarget(facts: TargetFacts): TargetAction {
   if (differences === undefined) return { action: "compare" };
   // Differences do not show what an earlier manifest had and this one has not: only a write removes that.
   const isUnrecorded = previous?.appliedHash === undefined;
-  if (
-    !isHashApplied &&
-    (previous?.appliedVersion === appliedVersionOf(copy) || (isUnrecorded && differences.length === 0))
-  )
+  const mayHaveMore = (isUnrecorded || isEarlier) && differences.length === 0;
+  if ((!isHashApplied && previous?.appliedVersion === appliedVersionOf(copy)) || mayHaveMore)
     return { action: "apply", cause: "changed" };
   if (differences.length === 0) return { action: "keep", isUpToDate: true };
   if (isUnrecorded || revertsDrift(policy)) return { action: "apply", cause: "drifted" };

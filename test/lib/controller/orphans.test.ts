@@ -12,7 +12,7 @@ import {
   namespaces,
   setMovesStage,
 } from "../../support/moves-environment.ts";
-import { registrations } from "../upstream/tenants.ts";
+import { placements, registrations } from "../upstream/tenants.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {
@@ -83,4 +83,25 @@ test("confirmed orphaned copies are deleted, and no other object", async () => {
   expect(await orphansOf(stage)).toBeUndefined();
   const { items } = await stage.on("east").list<KubeObject>({ type: deployments });
   expect(items.map(({ metadata }) => metadata.name).toSorted()).toEqual(["foreign", "theirs", "web"]);
+});
+
+test("a copy that a restored cluster brings back, of a workload that is elsewhere, is reported and stays until a user confirms", async () => {
+  const stage = await aStage();
+  const east = stage.clusters.get("east");
+  const backup = east?.snapshot();
+  if (east === undefined || backup === undefined) throw new Error("no cluster");
+  await stage.change(placements.type, "shop", { spec: { clusterNames: ["west"] } });
+  await stage.pass(30_000, 5_000);
+  expect(await stage.where()).toBe("west");
+  east.restore(backup);
+  await stage.pass(70_000, 10_000);
+  expect(await stage.where()).toBe("east west");
+  await askAgain(stage);
+  expect(await orphansOf(stage)).toMatchObject({ count: 1, names: ["Deployment shop/web"] });
+  const { since } = (await orphansOf(stage)) ?? {};
+  await stage.change(registrations.type, "east", {
+    metadata: { annotations: { [deleteOrphansAnnotation]: `1@${since ?? ""}` } },
+  });
+  await stage.pass(20_000);
+  expect([await stage.where(), await orphansOf(stage)]).toEqual(["west", undefined]);
 });

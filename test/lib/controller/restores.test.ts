@@ -164,6 +164,23 @@ describe.each(ways)("a cluster that was restored from a backup, %s", (_, options
     expect(did("removed")).toBe(removed);
   });
 
+  test("an old copy loses what its workload does not have any more, also if its generation is the same", async () => {
+    const { clusters, change, copy, pass } = await running();
+    const east = clusters.get("east");
+    await change(deployments, "web", { metadata: { labels: { earlier: "yes" } } });
+    await pass(10_000);
+    const backup = east?.snapshot();
+    if (east === undefined || backup === undefined) throw new Error("no cluster");
+    await change(deployments, "web", { metadata: { labels: { earlier: null } } });
+    await pass(70_000, 10_000);
+    const labels = async () => (await copy("east"))?.metadata.labels;
+    expect(await labels()).not.toHaveProperty("earlier");
+    east.restore(backup, options);
+    expect(await labels()).toMatchObject({ earlier: "yes" });
+    await pass(10_000);
+    expect(await labels()).not.toHaveProperty("earlier");
+  });
+
   test("a cluster that had nothing yet gets the namespace and everything in it again", async () => {
     const stage = await setMovesStage({ strategy: "Spread" });
     stages.push(stage);

@@ -2,10 +2,20 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { type CopyCache, createCopyCache } from "../../../lib/downstream/copy-cache.ts";
 
-type Given = Readonly<{ version?: number; uid?: string; generation?: number; status?: object; deleted?: boolean }>;
+type Given = Readonly<{
+  version?: number;
+  uid?: string;
+  generation?: number;
+  status?: object;
+  deleted?: boolean;
+  writtenHash?: string;
+}>;
 
 /** A copy of ours, unless its uid is "foreign". */
-const object = (name: string, { version = 10, uid = "u1", generation, status, deleted }: Given = {}): KubeObject => ({
+const object = (
+  name: string,
+  { version = 10, uid = "u1", generation, status, deleted, writtenHash }: Given = {},
+): KubeObject => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
   metadata: {
@@ -15,6 +25,7 @@ const object = (name: string, { version = 10, uid = "u1", generation, status, de
     resourceVersion: String(version),
     ...(generation === undefined ? {} : { generation }),
     ...(deleted === true ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
+    ...(writtenHash === undefined ? {} : { annotations: { "tmc.kcp.io/last-written-hash": writtenHash } }),
   },
   ...(status === undefined ? {} : { status }),
 });
@@ -54,6 +65,10 @@ describe("a watch event of a copy", () => {
     "is a change when the generation differs": { after: { ...before, version: 101, generation: 2 }, isChange: true },
     "is a change when the status differs": { after: { ...before, version: 101, status: { ready: 2 } }, isChange: true },
     "is a change when the copy is being deleted": { after: { ...before, version: 101, deleted: true }, isChange: true },
+    "is a change when the hash of its manifest differs": {
+      after: { ...before, version: 101, writtenHash: "f2" },
+      isChange: true,
+    },
     "is a change when the uid differs": { after: { ...before, version: 101, uid: "u2" }, isChange: true },
     "is a change when a foreign object has replaced the copy": {
       after: { ...before, version: 101, uid: "foreign" },

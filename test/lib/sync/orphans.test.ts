@@ -1,22 +1,27 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { offeredWorkloads, referenceTypes, type WorkloadType } from "../../../lib/api/workload-kinds.ts";
+import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import type { ObjectKey } from "../../../lib/model/key.ts";
+import { type ObjectKey, parseWorkloadKey } from "../../../lib/model/key.ts";
 import { done } from "../../../lib/model/next.ts";
 import type { WorkReason } from "../../../lib/model/work-item.ts";
 import {
   confirmedOrphans,
   deleteOrphansAnnotation,
+  isOrphaned,
   isUnaccountedFor,
   type OwnedObject,
+  type OwnerFacts,
   orphanConfirmation,
   withOrphanedCopies,
 } from "../../../lib/sync/orphans/decide.ts";
 import { orphanReconciler } from "../../../lib/sync/orphans/reconcile.ts";
-import { recordName } from "../../../lib/sync/ownership/record.ts";
+import { recordName, syncFinalizer } from "../../../lib/sync/ownership/record.ts";
+import type { Workload } from "../../../lib/sync/sync-objects.ts";
 
 const found = offeredWorkloads.find(({ kind }) => kind === "Deployment");
 if (found === undefined) throw new Error("no Deployments");
@@ -47,16 +52,83 @@ const aRecord = (name: string, spec: Partial<WorkloadSync["spec"]> = {}): Worklo
 });
 
 describe("isUnaccountedFor", () => {
-  const records = [aRecord("web", { references: [{ kind: "ConfigMap", name: "settings" }] })];
+  const records = [
+    aRecord("web", { clusters: ["east"], references: [{ kind: "ConfigMap", name: "settings" }] }),
+    aRecord("moved", { clusters: ["west"], references: [{ kind: "ConfigMap", name: "elsewhere" }] }),
+    aRecord("leaving", { clusters: ["west"], pendingCleanup: ["east"] }),
+  ];
   const cases: Record<string, readonly [object: OwnedObject, isCandidate: boolean]> = {
-    "omits the copy of a workload with a sync record": [anObject("web"), false],
+    "omits the copy of a workload whose sync record names the cluster": [anObject("web"), false],
+    "keeps the copy of a workload whose sync record names other clusters": [anObject("moved"), true],
+    "omits the copy of a workload that is cleaned up there": [anObject("leaving"), false],
+    "omits the copy of a former registration of the cluster": [anObject("web", { registration: "former" }), false],
+    "keeps a dependency that sync records name for other clusters": [anObject("elsewhere", { type: configMap }), true],
     "keeps a copy without a sync record": [anObject("old"), true],
     "omits a dependency that a sync record names": [anObject("settings", { type: configMap }), false],
     "keeps a dependency that no sync record names": [anObject("other", { type: configMap }), true],
     "keeps a copy whose namesake of another type has a sync record": [anObject("web", { type: configMap }), true],
   };
   it.each(Object.entries(cases))("isUnaccountedFor %s", (_, [object, isCandidate]) => {
-    expect(isUnaccountedFor(records)(object)).toBe(isCandidate);
+    expect(isUnaccountedFor(records, "east")(object)).toBe(isCandidate);
+  });
+});
+
+const aWorkload = (name: string, metadata: Partial<Workload["metadata"]> = {}): Workload => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { namespace: "shop", name, labels: { app: "shop" }, ...metadata },
+});
+const aPlacement = (selectedClusters: readonly string[], metadata: object = {}): WorkloadPlacement & KubeObject => ({
+  apiVersion: "tmc.kcp.io/v1alpha1",
+  kind: "WorkloadPlacement",
+  metadata: { name: "shop", ...metadata },
+  spec: { strategy: "Spread", workloadSelector: { labelSelector: { matchLabels: { app: "shop" } } } },
+  status: { selectedClusters: [...selectedClusters] },
+});
+
+describe("the decision on one object", () => {
+  const workload = aWorkload("web");
+  const claim: WorkloadType = {
+    ...configMap,
+    type: referenceTypes.PersistentVolumeClaim,
+    kind: "PersistentVolumeClaim",
+  };
+  const elsewhere: OwnerFacts = {
+    workload,
+    record: aRecord("web", { clusters: ["west"] }),
+    placement: aPlacement(["west"]),
+    registration: "east",
+    mayBeNeeded: false,
+  };
+  const cases: Record<string, readonly [facts: Partial<OwnerFacts>, orphaned: boolean, type?: WorkloadType]> = {
+    "is true if neither the sync record nor the placement names the cluster": [{}, true],
+    "is true if the workload is gone": [{ workload: undefined }, true],
+    "is true if workload and sync record are gone": [{ workload: undefined, record: undefined }, true],
+    "is true if no placement selects the workload": [{ placement: undefined, record: undefined }, true],
+    "is false if the sync record names the cluster": [{ record: aRecord("web", { clusters: ["east"] }) }, false],
+    "is false while the cluster is cleaned up": [{ record: aRecord("web", { pendingCleanup: ["east"] }) }, false],
+    "is false if the sync record of a vanished workload names the cluster": [
+      { workload: undefined, record: aRecord("web", { clusters: ["east"] }) },
+      false,
+    ],
+    "is false if the placement selects the cluster": [{ placement: aPlacement(["east"]) }, false],
+    "is true if the workload excludes the cluster that its placement selects": [
+      {
+        placement: aPlacement(["east"]),
+        workload: aWorkload("web", { annotations: { "tmc.kcp.io/exclude-clusters": "east" } }),
+      },
+      true,
+    ],
+    "is false if the sync record was lost, because it is created again from the copies": [
+      { record: undefined, placement: undefined, workload: aWorkload("web", { finalizers: ["tmc.kcp.io/sync"] }) },
+      false,
+    ],
+    "is false for a claim that a move left behind": [{}, false, claim],
+    "is true for a claim that is gone upstream": [{ workload: undefined, record: undefined }, true, claim],
+    "is false for a dependency that a workload may need": [{ mayBeNeeded: true }, false, configMap],
+  };
+  it.each(Object.entries(cases))("isOrphaned %s", (_, [facts, orphaned, type = deployment]) => {
+    expect(isOrphaned(anObject("web", { type }), { ...elsewhere, ...facts })).toBe(orphaned);
   });
 });
 
@@ -121,8 +193,11 @@ function aWorld(objects: readonly OwnedObject[]) {
       },
     } as ClusterRegistration,
     otherRegistrations: new Set<string>(),
-    /** Names of workloads or sync records that exist upstream. */
-    upstream: new Set<string>(),
+    /** The workloads that exist upstream, by name. */
+    upstream: new Map<string, Workload>(),
+    placements: [] as (WorkloadPlacement & KubeObject)[],
+    /** Placements that the list lacks. */
+    unlisted: [] as (WorkloadPlacement & KubeObject)[],
     cachedRecords: [] as WorkloadSync[],
     storedRecords: [] as WorkloadSync[],
     failure: undefined as Error | undefined,
@@ -134,7 +209,11 @@ function aWorld(objects: readonly OwnedObject[]) {
   const reconcile = orphanReconciler({
     hub: {
       read: async <T>() => world.registration as T,
-      confirm: async <T>({ name }: ObjectKey) => (world.otherRegistrations.has(name) ? ({} as T) : undefined),
+      confirm: async <T>({ kind, name }: ObjectKey) => {
+        if (kind === "WorkloadPlacement") return world.unlisted.find(({ metadata }) => metadata.name === name) as T;
+        return world.otherRegistrations.has(name) ? ({} as T) : undefined;
+      },
+      list: async <T>() => world.placements as unknown as readonly T[],
       writeStatus: async (_key, observed, status) => {
         world.registration = { ...world.registration, status: status as NonNullable<ClusterRegistration["status"]> };
         return observed;
@@ -143,9 +222,18 @@ function aWorld(objects: readonly OwnedObject[]) {
     workloads: {
       listRecords: async () => world.cachedRecords,
       listRecordsFromServer: async () => world.storedRecords,
-      isGone: async ({ name }) => {
+      types: [deployment, configMap],
+      list: async (_logicalCluster, { plural }) =>
+        plural === "deployments" ? [...world.upstream.values()].filter(({ kind }) => kind === "Deployment") : [],
+      namespaceLabels: async () => ({}),
+      readOwner: async (key) => {
         if (world.failure !== undefined) throw world.failure;
-        return ![...world.upstream].some((each) => name.endsWith(`/${each}`));
+        const { type = deployment.type, name = "" } = parseWorkloadKey(key) ?? {};
+        const nameOfRecord = recordName({ type, name });
+        return {
+          workload: world.upstream.get(name),
+          record: world.storedRecords.find(({ metadata }) => metadata.name === nameOfRecord),
+        };
       },
     },
     ownedObjects: {
@@ -190,8 +278,9 @@ describe("orphanReconciler", () => {
       anObject("late"),
       anObject("settings", { type: configMap }),
     ]);
-    world.upstream.add("web");
-    world.storedRecords = [aRecord("late", { references: [{ kind: "ConfigMap", name: "settings" }] })];
+    world.upstream.set("web", aWorkload("web", { finalizers: [syncFinalizer] }));
+    const references = [{ kind: "ConfigMap" as const, name: "settings" }];
+    world.storedRecords = [aRecord("late", { clusters: ["east"], references })];
     await run("resync");
     expect(count()).toBeUndefined();
   });
@@ -263,8 +352,51 @@ describe("orphanReconciler", () => {
     const { world, run, confirm } = aWorld([anObject("a"), anObject("b")]);
     await run("resync");
     confirm();
-    world.beforeRemoval = () => world.upstream.add("b");
+    world.beforeRemoval = () => void world.upstream.set("b", aWorkload("b", { finalizers: [syncFinalizer] }));
     await run("changed");
     expect(world.removed).toEqual(["uid-a"]);
+  });
+  it("counts a copy of a workload that is elsewhere, and deletes it after a confirmation", async () => {
+    const { world, run, confirm, count } = aWorld([anObject("web"), anObject("settings", { type: configMap })]);
+    world.upstream.set("web", aWorkload("web", { finalizers: [syncFinalizer] }));
+    world.upstream.set("settings", { ...aWorkload("settings"), apiVersion: "v1", kind: "ConfigMap" });
+    world.storedRecords = [
+      aRecord("web", { clusters: ["west"], references: [{ kind: "ConfigMap", name: "settings" }], placement: "shop" }),
+    ];
+    world.placements = [aPlacement(["west"])];
+    await run("resync");
+    expect(count()).toBe(2);
+    confirm();
+    await run("changed");
+    expect(world.removed).toEqual(["uid-web", "uid-settings"]);
+  });
+  it("keeps a confirmed copy whose workload is placed on the cluster before its deletion", async () => {
+    const { world, run, confirm } = aWorld([anObject("a"), anObject("web")]);
+    world.upstream.set("web", aWorkload("web", { finalizers: [syncFinalizer] }));
+    world.storedRecords = [aRecord("web", { clusters: ["west"] })];
+    world.placements = [aPlacement(["west"])];
+    await run("resync");
+    confirm();
+    world.beforeRemoval = () => {
+      world.placements = [aPlacement(["west", "east"])];
+    };
+    await run("changed");
+    expect(world.removed).toEqual(["uid-a"]);
+  });
+  it("does not count a copy on a cluster that the recorded placement selects, though a list lacks the placement", async () => {
+    const { world, run, count } = aWorld([anObject("web")]);
+    world.upstream.set("web", aWorkload("web", { finalizers: [syncFinalizer] }));
+    world.storedRecords = [aRecord("web", { clusters: ["west"], placement: "shop" })];
+    world.unlisted = [aPlacement(["west", "east"])];
+    await run("resync");
+    expect(count()).toBeUndefined();
+  });
+  it("does not count a dependency of a workload whose sync record is being replaced", async () => {
+    const { world, run, count } = aWorld([anObject("settings", { type: configMap })]);
+    const template = { spec: { containers: [{ name: "web", envFrom: [{ configMapRef: { name: "settings" } }] }] } };
+    world.upstream.set("web", { ...aWorkload("web", { finalizers: [syncFinalizer] }), spec: { template } });
+    world.upstream.set("settings", { ...aWorkload("settings"), apiVersion: "v1", kind: "ConfigMap" });
+    await run("resync");
+    expect(count()).toBeUndefined();
   });
 });

@@ -72,6 +72,30 @@ describe("decideTarget", () => {
       { previous: { ...written, appliedHash: "f0" }, differences: [], policy: { drift: "Pause" } },
       { action: "apply", cause: "changed" },
     ],
+    "compares a copy that names an earlier manifest than the record, also with the recorded version": [
+      { downstreamState: { kind: "there", copy: { ...copy, writtenHash: "f0" } } },
+      { action: "compare" },
+    ],
+    "keeps a copy that names the desired manifest": [
+      { downstreamState: { kind: "there", copy: { ...copy, writtenHash: "f1" } } },
+      { action: "keep", isUpToDate: true },
+    ],
+    "applies a copy that names an earlier manifest, also without differences": [
+      { downstreamState: { kind: "there", copy: { ...copy, writtenHash: "f0", generation: 2 } }, differences: [] },
+      { action: "apply", cause: "changed" },
+    ],
+    "reverts a copy that names an earlier manifest and differs": [
+      { downstreamState: { kind: "there", copy: { ...copy, writtenHash: "f0" } }, differences: ["spec.replicas"] },
+      { action: "apply", cause: "drifted" },
+    ],
+    "reports a copy that names an earlier manifest and differs if the drift policy is Report": [
+      {
+        downstreamState: { kind: "there", copy: { ...copy, writtenHash: "f0" } },
+        differences: ["spec.replicas"],
+        policy: { drift: "Report" },
+      },
+      { action: "keep", blocker: { reason: "Drifted", message: "changed on the cluster: spec.replicas" } },
+    ],
     "reverts a copy without a recorded write that differs": [
       { previous: undefined, differences: ["spec.replicas"] },
       { action: "apply", cause: "drifted" },
