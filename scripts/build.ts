@@ -1,13 +1,13 @@
-// Builds dist/: the command-line program as tmc.js (the `tmc` of package.json) with the files that it loads on demand, the relay
-// as relay.js, and each Lambda function as functions/<name>/index.mjs.
-import { chmod, glob, rename, rm, stat } from "node:fs/promises";
-import { bundleFunctions, bundlePrograms, bundleRelay } from "./bundles.ts";
+// Builds dist/: the npm package of the command line as package/, the relay as relay.js, and each Lambda function as
+// functions/<name>/index.mjs.
+import { glob, rename, rm, stat } from "node:fs/promises";
+import { bundleFunctions, bundleRelay } from "./bundles.ts";
+import { writeTmcPackage } from "./tmc-package.ts";
 
 // Moved to dist/ when it is complete, so that a failed build keeps the previous result and no partial one is deployed.
 const next = "dist.next";
 await rm(next, { recursive: true, force: true });
-await bundlePrograms(next, { tmc: "bin/tmc.ts" });
-await chmod(`${next}/tmc.js`, 0o755);
+await writeTmcPackage(`${next}/package`);
 await bundleRelay(`${next}/relay.js`);
 await bundleFunctions(`${next}/functions`);
 await rm("dist", { recursive: true, force: true });

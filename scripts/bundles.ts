@@ -1,10 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { type BuildOptions, type BuildResult, build } from "esbuild";
+import { type BuildOptions, type BuildResult, build, type Plugin } from "esbuild";
 
 /** The Lambda functions, named after their files in functions/. */
 export const functionNames = ["reconcile", "forward", "heartbeat", "probe", "resync", "health"] as const;
 export type FunctionName = (typeof functionNames)[number];
+
+/** The oldest Node on which the bundles of the command line and the relay run; the bundled undici requires it. */
+export const oldestNode = "22.19";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -25,16 +28,41 @@ async function commonOptions(): Promise<BuildOptions> {
   };
 }
 
-/** Bundles the command-line program, with separate files for the parts that it loads on demand. */
-export async function bundlePrograms(folder: string, entryPoints: Readonly<Record<string, string>>): Promise<void> {
-  await build({
-    ...(await commonOptions()),
-    entryPoints: { ...entryPoints },
+/** Reduces @kubernetes/client-node to what the command line uses of it. */
+const reducedClientNode: Plugin = {
+  name: "reduced-client-node",
+  setup: ({ onResolve, resolve }) => {
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: `${root}scripts/kubeconfig-library.ts` }));
+    // The generated classes only define themselves, so they can be omitted when nothing uses them.
+    onResolve({ filter: /^\.\/(?:models\/all|types\/ObjectParamAPI)\.js$/ }, async ({ pluginData, path, ...from }) => {
+      if (pluginData === reducedClientNode || !from.importer.includes("/@kubernetes/client-node/")) return undefined;
+      return { ...(await resolve(path, { ...from, pluginData: reducedClientNode })), sideEffects: false };
+    });
+  },
+};
+
+/**
+ * Bundles the command-line program as `tmc.js`, with separate files for the parts that it loads on demand. There are no source
+ * maps: they would be three quarters of the published package.
+ */
+export async function bundleProgram(
+  folder: string,
+  { commit }: Readonly<{ commit: string | undefined }>,
+): Promise<BuildResult<{ metafile: true }>> {
+  const { define, ...options } = await commonOptions();
+  return build({
+    ...options,
+    define: { ...define, ...(commit !== undefined && { "process.env.TMC_COMMIT": JSON.stringify(commit) }) },
+    metafile: true,
+    entryPoints: { tmc: "bin/tmc.ts" },
     outdir: folder,
     // Modules that only some commands need are separate files, so that the other commands do not load them.
     splitting: true,
-    target: "node22",
-    sourcemap: true,
+    target: `node${oldestNode}`,
+    // The AWS SDK as ES modules, of which unused parts can be omitted.
+    mainFields: ["module", "main"],
+    legalComments: "none",
+    plugins: [reducedClientNode],
   });
 }
 
@@ -44,7 +72,7 @@ export async function bundleRelay(file: string): Promise<void> {
     ...(await commonOptions()),
     entryPoints: ["bin/relay.ts"],
     outfile: file,
-    target: "node22",
+    target: `node${oldestNode}`,
     mainFields: ["module", "main"],
     sourcemap: "linked",
     sourcesContent: false,

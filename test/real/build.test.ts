@@ -11,7 +11,7 @@ import { buildName, cacheFolder, kcpComponent, kubeallComponent } from "./compon
 const run = promisify(execFile);
 const buildScript = fileURLToPath(new URL("build.ts", import.meta.url));
 const oneLineNeed =
-  /^the real kcp and Kubernetes are built with Go: needs Go 1\.26 or newer on PATH \(.*\); found (.*)$/;
+  /^the real kcp and Kubernetes, and Helm, are built with Go: needs Go 1\.26 or newer on PATH \(.*\); found (.*)$/;
 
 let folder: string;
 beforeEach(async () => {

@@ -8,6 +8,7 @@ import {
   buildName,
   type Component,
   cacheFolder,
+  helmComponent,
   kcpComponent,
   kcpVersionNote,
   kubeallComponent,
@@ -43,6 +44,14 @@ export async function ensureBuilt(print: Print = printToStderr): Promise<Binarie
   return { kcp: join(kcp, "kcp"), kubeall: join(kubeall, "kubeall"), kubectl: join(kubeall, "kubectl") };
 }
 
+/** Gives the path of Helm, building it if it is not in the cache yet. */
+export async function ensureHelm(print: Print = printToStderr): Promise<string> {
+  const goVersion = await readGoVersion();
+  const cache = cacheFolder();
+  await mkdir(cache, { recursive: true, mode: 0o700 });
+  return join(await ensureComponent(helmComponent, { cache, goVersion, print }), "helm");
+}
+
 /** Asks the Go on PATH for its version; fails with one line that says what is needed. */
 export async function readGoVersion(environment: NodeJS.ProcessEnv = process.env): Promise<string> {
   const needed = `Go ${neededGo.major}.${neededGo.minor} or newer on PATH (the official toolchain, https://go.dev/dl)`;
@@ -50,14 +59,16 @@ export async function readGoVersion(environment: NodeJS.ProcessEnv = process.env
   const env = { ...environment, GOTOOLCHAIN: "local", GOWORK: "off" };
   const answer = await promisify(execFile)("go", ["env", "GOVERSION", "GOOS", "GOARCH"], { cwd: tmpdir(), env }).catch(
     (cause: unknown) => {
-      throw new BuildError(`the real kcp and Kubernetes are built with Go: needs ${needed}; found none`, { cause });
+      throw new BuildError(`the real kcp and Kubernetes, and Helm, are built with Go: needs ${needed}; found none`, {
+        cause,
+      });
     },
   );
   const goVersion = answer.stdout.trim().split("\n").join(" ");
   const match = /^go(\d+)\.(\d+)/.exec(goVersion);
   const [major, minor] = [Number(match?.[1]), Number(match?.[2])];
   if (major > neededGo.major || (major === neededGo.major && minor >= neededGo.minor)) return goVersion;
-  throw new BuildError(`the real kcp and Kubernetes are built with Go: needs ${needed}; found ${goVersion}`);
+  throw new BuildError(`the real kcp and Kubernetes, and Helm, are built with Go: needs ${needed}; found ${goVersion}`);
 }
 
 type BuildContext = Readonly<{ cache: string; goVersion: string; print: Print }>;
@@ -137,7 +148,7 @@ function createProgress(logFile: string): () => Promise<string> {
     }
     if (packages === 0)
       return modules === 0 ? "seeing what is compiled already, or linking" : `${modules} modules fetched`;
-    const linking = /kcp\/cmd\/kcp$|^tmc\.kcp\.io\//.test(last);
+    const linking = /kcp\/cmd\/kcp$|\/cmd\/helm$|^tmc\.kcp\.io\//.test(last);
     return linking ? `${packages} packages compiled, linking` : `${packages} packages compiled, at ${last}`;
   };
 }

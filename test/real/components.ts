@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 
 export const kcpVersion = "v0.31.2";
 export const kubernetesVersion = "v1.36.3";
+export const helmVersion = "v3.22.0";
 
 /** What a reader of the version should know beside it. */
 export const kcpVersionNote =
@@ -14,7 +15,7 @@ export const kcpVersionNote =
 
 /** A program that is built from a Go module in `tools`. */
 export type Component = Readonly<{
-  name: "kcp" | "kubeall";
+  name: "kcp" | "kubeall" | "helm";
   /** The folder of the Go module. */
   folder: string;
   /** The Go package that is built. */
@@ -65,6 +66,21 @@ export const kubeallComponent: Component = {
     buildDate: "2026-07-22T00:00:00Z",
   }),
   links: ["kubectl"],
+};
+
+/** Helm without a version of its own takes charts for Kubernetes 1.20. */
+const helmKubernetesPackages = ["helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules"];
+
+/** Lints and renders the chart in the tests of the release. */
+export const helmComponent: Component = {
+  name: "helm",
+  folder: join(tools, "helm"),
+  package: "helm.sh/helm/v3/cmd/helm",
+  ldflags: [
+    `-s -w -X helm.sh/helm/v3/internal/version.version=${helmVersion}`,
+    ...helmKubernetesPackages.map((name) => `-X ${name}.k8sVersionMajor=1 -X ${name}.k8sVersionMinor=36`),
+  ].join(" "),
+  links: [],
 };
 
 /** Where everything that is built is kept, outside the tree. */

@@ -1,7 +1,7 @@
 import type { ObjectAddress } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
+import { findHeldEvictions } from "../../lib/cli/workload/held-clusters.ts";
 import { confirmAnnotation, confirmationValue, findHeldCopies } from "../../lib/cli/workload/held-copies.ts";
-import { findHeldEvictions } from "../../lib/cli/workload/held-evictions.ts";
 import { confirmFailureAnnotation } from "../../lib/placement/observed.ts";
 import { acceptIdentityAnnotation } from "../../lib/registration/identity.ts";
 import { registrations } from "../lib/upstream/tenants.ts";

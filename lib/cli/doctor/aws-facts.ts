@@ -8,8 +8,7 @@ import { type AwsCredentials, awsDomain } from "../../credentials/aws-sign.ts";
 import type { SecretsManager } from "../../credentials/secrets-manager.ts";
 import { readableCause } from "../../queue/retry-policy.ts";
 import { openSecretHub } from "../../upstream/open-hub.ts";
-import type { AwsFacts, FactRead } from "./aws-checks.ts";
-import type { DoctorSettings } from "./doctor-settings.ts";
+import type { AwsFacts, DoctorSettings, FactRead } from "./aws-checks.ts";
 
 /** Access to AWS, the upstream and this machine. Tests pass their own. */
 export type DoctorTools = Readonly<{

@@ -4,9 +4,8 @@ import { promisify } from "node:util";
 import { Command, Option } from "commander";
 import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
 import { formatDocument, formatTable, type Output, outputOption } from "../output.ts";
-import { type DoctorCheck, decideAwsChecks } from "./aws-checks.ts";
+import { type DoctorCheck, decideAwsChecks, parseDoctorSettings } from "./aws-checks.ts";
 import type { DoctorTools } from "./aws-facts.ts";
-import { parseDoctorSettings } from "./doctor-settings.ts";
 
 type DoctorOptions = Readonly<{ config: string; region?: string | undefined; output: Output }>;
 

@@ -11,11 +11,18 @@ import { apiResourceSchema, customResourceDefinition } from "../../api/resource-
 import { clusterAccess } from "../../install/cluster-access.ts";
 import { collectList } from "../names.ts";
 import { type AccessTypeFlags, accessTypeOptions, readAccessTypes } from "./access-options.ts";
+import {
+  type ControllerManifestFlags,
+  controllerDefaults,
+  controllerManifests,
+  parseControllerManifestFlags,
+} from "./controller-manifests.ts";
+import { defaultNamespace } from "./deployment-manifests.ts";
 import { parseRelayFlags, type RelayFlags, relayDefaults, relayManifests } from "./relay-manifests.ts";
 
 const upstreamFormats = ["kcp", "crd"] as const;
 export type ManifestFormat = (typeof upstreamFormats)[number];
-const formats = [...upstreamFormats, "relay", "cluster-access"] as const;
+const formats = [...upstreamFormats, "controller", "relay", "cluster-access"] as const;
 
 const outputs = ["yaml", "json"] as const;
 type Output = (typeof outputs)[number];
@@ -79,6 +86,12 @@ Examples:
   # Give TMC access to a member cluster; tmc cluster join does this and registers the cluster
   tmc manifests --format cluster-access --type deployments.apps --type services | kubectl apply -f -
 
+  # Run two controllers, of which one works and one waits, in a Kubernetes cluster
+  kubectl create namespace tmc-system
+  kubectl --namespace tmc-system create secret generic tmc-kcp --from-file kubeconfig=worker.kubeconfig
+  tmc manifests --format controller --image example.com/tmc-controller:1.2.3 \\
+    --api-export root:tmc:tmc.kcp.io | kubectl apply --server-side -f -
+
   # Run the relay in a Kubernetes cluster instead of Fargate
   tmc manifests --format relay --image example.com/tmc-relay:1.2.3 --region eu-central-1 \\
     --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-prod-work.fifo \\
@@ -87,6 +100,7 @@ Examples:
 
 type Flags = RenderOptions &
   RelayFlags &
+  ControllerManifestFlags &
   AccessTypeFlags &
   Readonly<{ group?: string }> &
   Readonly<{ format: (typeof formats)[number] }>;
@@ -94,14 +108,14 @@ type Flags = RenderOptions &
 /** Creates the `manifests` command. */
 export function manifestsCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
   const command = new Command("manifests")
-    .summary("Print the manifests of TMC's API, of the relay, or of its access to a cluster")
+    .summary("Print the manifests of TMC's API, of the controller, of the relay, or of its access to a cluster")
     .description(
-      "Print the manifests that install TMC's API upstream: APIResourceSchemas and an APIExport for kcp, CRDs for a plain Kubernetes cluster, and ClusterRoles for both. With --format relay, print the manifests of a relay that runs in a Kubernetes cluster and sends to SQS. With --format cluster-access, print the manifests of a service account with the narrowest role that TMC needs on a member cluster.",
+      "Print the manifests that install TMC's API upstream: APIResourceSchemas and an APIExport for kcp, CRDs for a plain Kubernetes cluster, and ClusterRoles for both. With --format controller, print the manifests of a controller that runs in a Kubernetes cluster. With --format relay, print the manifests of a relay that runs in a Kubernetes cluster and sends to SQS. With --format cluster-access, print the manifests of a service account with the narrowest role that TMC needs on a member cluster.",
     )
     .addOption(
       new Option(
         "--format <format>",
-        "Kind of manifests: kcp, crd (a plain Kubernetes cluster), relay, or cluster-access (a member cluster)",
+        "Kind of manifests: kcp, crd (a plain Kubernetes cluster), controller, relay, or cluster-access (a member cluster)",
       )
         .choices(formats)
         .makeOptionMandatory(),
@@ -116,7 +130,12 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
       "--no-warnings",
       "Omit the warnings for types that kubectl can change fully only with --server-side (kcp only)",
     )
-    .option("--image <image>", "Container image of the relay, with a version (relay only)")
+    .option("--image <image>", "Container image, with a version (controller and relay only)")
+    .option(
+      "--replicas <number>",
+      `Number of pods, of which one works (controller only) (default: ${controllerDefaults.replicas})`,
+    )
+    .option("--service-monitor", "Add a ServiceMonitor for the Prometheus operator (controller only)")
     .option("--queue-url <url>", "URL of the work queue (relay only)")
     .option("--region <region>", "AWS region of the work queue (relay only)")
     .option(
@@ -125,27 +144,27 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
     )
     .option(
       "--kubeconfig-secret <name>",
-      "Name of a Kubernetes Secret in the namespace of the relay with the kubeconfig under the key kubeconfig, instead of --kcp-secret (relay only)",
+      `Name of a Kubernetes Secret with the kubeconfig for kcp under the key kubeconfig, in the namespace of the pods; for the relay instead of --kcp-secret (controller and relay only) (default for the controller: ${controllerDefaults.kubeconfigSecret})`,
     )
     .addOption(
       new Option(
         "--workspace <path>",
-        "Path of a workspace to watch; can be repeated or comma-separated (relay only)",
+        "Path of a workspace to serve; can be repeated or comma-separated (controller and relay only)",
       ).argParser(collectList),
     )
     .option(
       "--api-export <workspace:name>",
-      "APIExport whose tenant workspaces are all watched, instead of --workspace (relay only)",
+      "APIExport whose tenant workspaces are all served, instead of --workspace (controller and relay only)",
     )
     .addOption(
       new Option(
         "--hub <kind>",
-        "Kind of the upstream server: kcp, or kubernetes for a plain cluster with TMC's CRDs (relay only)",
+        "Kind of the upstream server: kcp, or kubernetes for a plain cluster with TMC's CRDs (controller and relay only)",
       )
         .choices(["kcp", "kubernetes"])
         .default("kcp"),
     )
-    .option("--namespace <name>", `Namespace of the relay (relay only) (default: ${relayDefaults.namespace})`)
+    .option("--namespace <name>", `Namespace of the pods (controller and relay only) (default: ${defaultNamespace})`)
     .option(
       "--stage <name>",
       `Name of the stage, for the log of the relay (relay only) (default: ${relayDefaults.stage})`,
@@ -158,6 +177,12 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
     .action(({ format, output = "yaml", ...options }: Flags, command: Command) => {
       if (format === "cluster-access") {
         write(renderItems(clusterAccess({ ...readAccessTypes(options), group: options.group }), output));
+        return;
+      }
+      if (format === "controller") {
+        const { errors, settings } = parseControllerManifestFlags(options);
+        if (settings === undefined) command.error(`error: ${errors.join("; ")}`);
+        write(renderItems(controllerManifests(settings), output));
         return;
       }
       if (format !== "relay") {

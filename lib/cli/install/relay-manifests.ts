@@ -1,6 +1,12 @@
-import { subdomainErrors } from "@tmc/kube/selector.ts";
 import { exportAddressForm, parseExportAddress } from "../../upstream/export/address.ts";
 import { isWorkspaceAddress } from "../../upstream/logical-cluster.ts";
+import {
+  defaultNamespace,
+  deploymentManifests,
+  imageErrors,
+  kubeconfigFolder,
+  nameErrors,
+} from "./deployment-manifests.ts";
 
 /** The options of the command line that describe the relay, unvalidated. */
 export type RelayFlags = Readonly<{
@@ -34,30 +40,20 @@ export type RelayManifestSettings = Readonly<{
   roleArn: string | undefined;
 }>;
 
-export const relayDefaults = { namespace: "tmc-system", stage: "default" } as const;
+export const relayDefaults = { stage: "default" } as const;
 
 const name = "tmc-relay";
-const labels = { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "tmc" } as const;
-const user = 1000;
 const ports = { metrics: 8080, health: 8081 } as const;
-const kubeconfigFolder = "/etc/tmc/kcp";
 
 /** Validates the options; returns all errors, and the settings, which are only meaningful without errors. */
 export function parseRelayFlags(flags: RelayFlags): readonly [errors: readonly string[], RelayManifestSettings] {
-  const errors: string[] = [];
+  const errors = [...imageErrors(flags.image, "the relay's image, such as example.com/tmc-relay:1.2.3")];
   const checked = (option: string, value: string | undefined, pattern: RegExp, form: string): string => {
     if (value === undefined) errors.push(`--${option} is required: ${form}`);
     else if (!pattern.test(value)) errors.push(`--${option} must be ${form}`);
     return value ?? "";
   };
   const { kcpSecret, kubeconfigSecret, hub = "kcp", workspace: workspaces = [], apiExport, roleArn } = flags;
-  const image = checked(
-    "image",
-    flags.image,
-    /^[\w.-][\w./:@-]*$/,
-    "the relay's image, such as example.com/tmc-relay:1.2.3",
-  );
-  if (/:latest$|^[^:@]+$/.test(image)) errors.push("--image must have a version, so that all relays run the same one");
   const queueUrl = checked("queue-url", flags.queueUrl, /^https?:\/\/\S+\.fifo$/, "the URL of the work queue");
   const region = checked(
     "region",
@@ -71,10 +67,8 @@ export function parseRelayFlags(flags: RelayFlags): readonly [errors: readonly s
   if (kcpSecret !== undefined && !/^[\w/+=.@:-]+$/.test(kcpSecret)) {
     errors.push("--kcp-secret must be the name or ARN of a secret");
   }
-  const names = { namespace: flags.namespace ?? relayDefaults.namespace, "kubeconfig-secret": kubeconfigSecret };
-  for (const [option, value] of Object.entries(names)) {
-    for (const error of value === undefined ? [] : subdomainErrors(value)) errors.push(`--${option} ${error}`);
-  }
+  const names = { namespace: flags.namespace ?? defaultNamespace, "kubeconfig-secret": kubeconfigSecret };
+  errors.push(...nameErrors(names));
   if (apiExport !== undefined) {
     if (hub === "kubernetes") errors.push("--api-export requires --hub kcp");
     else if (workspaces.length > 0) errors.push("--api-export and --workspace exclude each other");
@@ -91,7 +85,7 @@ export function parseRelayFlags(flags: RelayFlags): readonly [errors: readonly s
   }
   const kubeconfig = kcpSecret === undefined ? { secret: kubeconfigSecret ?? "" } : { secretsManager: kcpSecret };
   const stage = flags.stage ?? relayDefaults.stage;
-  const { namespace } = names;
+  const [{ namespace }, image] = [names, flags.image ?? ""];
   return [errors, { image, queueUrl, kubeconfig, workspaces, apiExport, namespace, region, stage, roleArn }];
 }
 
@@ -100,93 +94,23 @@ export function parseRelayFlags(flags: RelayFlags): readonly [errors: readonly s
  * permissions in that cluster; in AWS they may only send to the work queue and read one secret.
  */
 export function relayManifests(settings: RelayManifestSettings): readonly object[] {
-  const { namespace, roleArn } = settings;
-  const metadata = { name, namespace, labels };
-  return [
-    {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: {
-        ...metadata,
-        ...(roleArn !== undefined && { annotations: { "eks.amazonaws.com/role-arn": roleArn } }),
-      },
-      automountServiceAccountToken: false,
-    },
-    {
-      apiVersion: "policy/v1",
-      kind: "PodDisruptionBudget",
-      metadata,
-      spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
-    },
-    {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata,
-      spec: {
-        replicas: 2,
-        // A new relay must be watching before an old one stops.
-        strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-        selector: { matchLabels: labels },
-        template: { metadata: { labels, annotations: scrapeAnnotations }, spec: podSpec(settings) },
-      },
-    },
-  ];
-}
-
-const scrapeAnnotations = {
-  "prometheus.io/scrape": "true",
-  "prometheus.io/port": String(ports.metrics),
-  "prometheus.io/path": "/metrics",
-} as const;
-
-function podSpec(settings: RelayManifestSettings): object {
-  const { kubeconfig } = settings;
-  const volumeName = "kubeconfig";
-  const secretName = "secret" in kubeconfig ? kubeconfig.secret : undefined;
-  return {
-    serviceAccountName: name,
-    automountServiceAccountToken: false,
+  const { namespace, roleArn, kubeconfig } = settings;
+  return deploymentManifests({
+    name,
+    container: "relay",
+    namespace,
+    labels: { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "tmc" },
+    replicas: 2,
+    image: settings.image,
+    command: { env: environmentVariables(settings) },
+    ports,
+    kubeconfigSecret: "secret" in kubeconfig ? kubeconfig.secret : undefined,
+    serviceAccountAnnotations: roleArn === undefined ? undefined : { "eks.amazonaws.com/role-arn": roleArn },
+    usesServiceAccountToken: false,
+    resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } },
     // On shutdown the relay sends its queued keys for up to 25 seconds.
     terminationGracePeriodSeconds: 40,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: user,
-      runAsGroup: user,
-      fsGroup: user,
-      seccompProfile: { type: "RuntimeDefault" },
-    },
-    topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({
-      maxSkew: 1,
-      topologyKey,
-      whenUnsatisfiable: "ScheduleAnyway",
-      labelSelector: { matchLabels: labels },
-    })),
-    containers: [
-      {
-        name: "relay",
-        image: settings.image,
-        env: environmentVariables(settings),
-        ports: Object.entries(ports).map(([portName, containerPort]) => ({ name: portName, containerPort })),
-        startupProbe: { ...httpProbe("/livez"), periodSeconds: 2, failureThreshold: 30 },
-        livenessProbe: { ...httpProbe("/livez"), periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 3 },
-        readinessProbe: { ...httpProbe("/readyz"), periodSeconds: 10, timeoutSeconds: 5 },
-        resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } },
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ["ALL"] },
-        },
-        ...(secretName !== undefined && {
-          volumeMounts: [{ name: volumeName, mountPath: kubeconfigFolder, readOnly: true }],
-        }),
-      },
-    ],
-    ...(secretName !== undefined && { volumes: [{ name: volumeName, secret: { secretName, defaultMode: 0o440 } }] }),
-  };
-}
-
-function httpProbe(path: string): object {
-  return { httpGet: { path, port: "health" } };
+  });
 }
 
 function environmentVariables(settings: RelayManifestSettings): object[] {

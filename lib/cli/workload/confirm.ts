@@ -23,21 +23,24 @@ import {
   withWorkspaceOptions,
 } from "../workspace.ts";
 import {
+  confirmFailure,
+  confirmUpsyncDeletionsAnnotation,
+  findHeldEvictions,
+  findHeldUpsync,
+  formatObjectCount,
+  type HeldEvictions,
+  type HeldUpsync,
+  isUpsyncReleased,
+  parseClusterArgument,
+  parseFailureArgument,
+} from "./held-clusters.ts";
+import {
   confirmAnnotation,
   confirmationValue,
   findHeldCopies,
   type HeldCopies,
   withdrawnValue,
 } from "./held-copies.ts";
-import { confirmFailure, findHeldEvictions, type HeldEvictions, parseFailureArgument } from "./held-evictions.ts";
-import {
-  confirmUpsyncDeletionsAnnotation,
-  findHeldUpsync,
-  formatObjectCount,
-  type HeldUpsync,
-  isUpsyncReleased,
-  parseClusterArgument,
-} from "./held-upsync.ts";
 import { parseWorkloadArgument } from "./workload-argument.ts";
 import { unlessNotFound } from "./workload-read.ts";
 

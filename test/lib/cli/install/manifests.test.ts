@@ -72,7 +72,7 @@ describe("tmc manifests", () => {
   });
 
   it.each([
-    [["--format", "helm"], "Allowed choices are kcp, crd, relay, cluster-access."],
+    [["--format", "helm"], "Allowed choices are kcp, crd, controller, relay, cluster-access."],
     [[], "'--format <format>' not specified"],
     [["--format", "kcp", "-o", "xml"], "Allowed choices are yaml, json."],
     [["--format", "kcp", "--export-version", "v1"], "Allowed choices are v1alpha2, v1alpha1."],

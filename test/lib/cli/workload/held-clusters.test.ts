@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
-import { findHeldUpsync, isUpsyncReleased, parseClusterArgument } from "../../../../lib/cli/workload/held-upsync.ts";
+import { findHeldUpsync, isUpsyncReleased, parseClusterArgument } from "../../../../lib/cli/workload/held-clusters.ts";
 import { defaultDeletionGuardSettings } from "../../../../lib/sync/eviction/deletion-guard.ts";
 import { countHeldDeletions, decideUpsyncConditions } from "../../../../lib/upsync/conditions.ts";
 import { withHeldDeletions } from "../../../../lib/upsync/deletion-log.ts";
