@@ -37,12 +37,15 @@ export async function startSession(kubectl: string): Promise<Session> {
   const base = await mkdtemp(join(tmpdir(), "tmc-page-"));
   const [folder, programs, work] = ["clone", "bin", "work"].map((name) => join(base, name)) as [string, string, string];
   for (const each of [folder, programs, work]) await mkdir(each);
-  for (const name of await readdir(root)) {
-    if (!name.startsWith(".") && !name.endsWith(".kubeconfig")) await symlink(join(root, name), join(folder, name));
-  }
   await symlink(kubectl, join(programs, "kubectl"));
   const program = `#!/bin/sh\nexec '${process.execPath}' '${join(root, "bin/tmc.ts")}' "$@"\n`;
   await writeFile(join(programs, "tmc"), program, { mode: 0o755 });
+  // Not the launcher of the clone, which has a test of its own and would check the installed packages at each command.
+  await symlink(join(programs, "tmc"), join(folder, "tmc"));
+  for (const name of await readdir(root)) {
+    const isLinked = !name.startsWith(".") && !name.endsWith(".kubeconfig") && name !== "tmc";
+    if (isLinked) await symlink(join(root, name), join(folder, name));
+  }
   await writeFile(join(work, "driver.sh"), driver);
   execFileSync("mkfifo", [join(work, "commands")]);
   const shell = startSupervised({
