@@ -10,6 +10,7 @@ export default defineConfig({
       "packages/*/test/**/*.real.test.ts",
       "test/contract/**/*.real.test.ts",
       "test/e2e/**/*.real.test.ts",
+      "test/docs/**/*.real.test.ts",
     ],
     globalSetup: ["test/real/global-setup.ts"],
     reporters: reporters(),

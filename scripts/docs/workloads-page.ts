@@ -73,6 +73,7 @@ const customSection: readonly string[] = [
   "",
   "An operator adds a namespaced CustomResourceDefinition with one version:",
   "",
+  "<!-- not run: the example of docs/how-to.md is run -->",
   "```sh",
   "tmc bootstrap --crd examples/database-crd.yaml",
   "```",

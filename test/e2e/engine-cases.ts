@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
 import { clusterNames, type E2eContext } from "./environment.ts";
 import { decisionOn, isDecided, readyOf, selectedClusters, type Tenant } from "./tenant.ts";
@@ -16,13 +15,11 @@ export const bothRegions = {
  * one before it has left.
  */
 export function engineCases(stage: () => E2eContext, waitMs: number): void {
-  it("sets Ready on clusters with and without credentials, from the unchanged examples", async () => {
+  it("sets Ready on clusters with and without credentials", async () => {
     const { world, tenant, form } = stage();
     await form.running();
-    await tenant.applyExample("cluster-registration.yaml", reconciledTypes.ClusterRegistration);
-    await tenant.applyExample("workload-placement.yaml", reconciledTypes.WorkloadPlacement);
-    await tenant.applyExample("deployment.yaml", { group: "apps", version: "v1", plural: "deployments" }, "default");
-    await tenant.applyExample("service.yaml", { group: "", version: "v1", plural: "services" }, "default");
+    await tenant.register("us-west", { location: "us-west-2" }, { region: "us-west" });
+    await tenant.place("web", { locationSelector: { matchLabels: { region: "us-west" } } });
     await tenant.register("us-east", { location: "us-east-1" }, { region: "us-east" });
     await tenant.register("unknown", { location: "nowhere" });
     // An address of this machine that no operator has allowed, whatever form the controller has.

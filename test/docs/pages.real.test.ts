@@ -1,0 +1,43 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { workspaces } from "../../lib/upstream/kcp-types.ts";
+import { eventuallyGone } from "../contract/resources.ts";
+import { useReal } from "../e2e/kcp-under-test.ts";
+import { realServers } from "../real/servers.ts";
+import { parsePage } from "./page.ts";
+import { pageCases, pages } from "./pages.ts";
+import { type PageServers, readPage } from "./run-page.ts";
+
+/** The workspaces that the pages create. */
+const tenants = ["team-a", "team-b"];
+
+/** The real kcp of the run, and its only cluster under both names. */
+const startKcp: PageServers["startKcp"] = async (folder) => {
+  const kcp = await useReal();
+  await kcp.writeKubeconfig(folder, "root", "kcp.kubeconfig");
+  const { url, ca, adminToken } = realServers().cluster;
+  for (const name of ["east", "west"]) {
+    const context = { name, endpoint: { server: url, ca }, token: adminToken };
+    await writeFile(join(folder, `${name}.kubeconfig`), formatKubeconfig({ contexts: [context] }));
+  }
+  return {
+    stop: async () => {
+      const root = kcp.admin.at("/clusters/root");
+      for (const name of tenants) {
+        await root.delete({ type: workspaces, name }).catch(() => {});
+        await eventuallyGone(root, { type: workspaces, name }, 60_000);
+      }
+      await kcp.stop();
+    },
+  };
+};
+
+const texts = await Promise.all(pages.map(async (name) => ({ name, steps: parsePage(await readPage(name)).steps })));
+const executed = texts.filter(({ steps }) => steps.some(({ kind }) => kind === "command")).map(({ name }) => name);
+
+pageCases("on real servers", executed, async () => ({
+  kubectl: realServers().kubectl,
+  startKcp,
+  limitMs: 60_000,
+}));
