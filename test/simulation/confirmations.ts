@@ -4,6 +4,7 @@ import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import {
   defaultMassFailureSettings,
   isPartOfMassFailure,
+  massFailuresIn,
   massFailuresOfTenants,
 } from "../../lib/placement/mass-failure.ts";
 import { clusterFacts } from "../../lib/placement/observed.ts";
@@ -43,7 +44,10 @@ const atOnceMs = 10_000;
 /** What the clusters were a moment ago may be what a controller knows. */
 const hearingMs = 20_000;
 
-/** Creates the laws. `alwaysAllowed` copies, or `maxPercent` of all, may leave at once in this run. */
+/**
+ * Creates the laws. `alwaysAllowed` copies, or `maxPercent` of all, may leave at once in this run. `tenants` are those whose
+ * clusters every process knows: none if a process knows those of the placement's tenant alone, as functions do.
+ */
 export function createHoldLaws({
   truth,
   tenants,
@@ -101,22 +105,39 @@ export function createHoldLaws({
       const kept = new Set(after.status?.selectedClusters ?? []);
       const lost = (before.status?.selectedClusters ?? []).filter((name) => !kept.has(name));
       if (lost.length === 0) return;
-      const all = tenants.map((each) => [...truth.of(each).registrations.values()].map(clusterFacts));
-      const failures = massFailuresOfTenants(all, nowMs(), defaultMassFailureSettings).filter(
-        ({ toMs }) => nowMs() - toMs > hearingMs,
-      );
+      const clustersOf = (each: string) => [...truth.of(each).registrations.values()].map(clusterFacts);
+      const failures = [
+        ...massFailuresIn(clustersOf(tenant), nowMs(), defaultMassFailureSettings),
+        ...massFailuresOfTenants(tenants.map(clustersOf), nowMs(), defaultMassFailureSettings),
+      ].filter(({ toMs }) => nowMs() - toMs > hearingMs);
       for (const name of lost) {
         const registration = truth.of(tenant).registrations.get(name);
         const reason = after.status?.decisions?.find(({ cluster }) => cluster === name)?.reason;
         if (registration === undefined || reason !== "NotReady") continue;
         const facts = clusterFacts(registration);
         const isTainted = facts.taints.some(({ effect }) => effect === "NoExecute");
-        if (!isTainted && isPartOfMassFailure(facts, failures)) {
+        if (isTainted || hasFailedBack(before, { name, kept, nowMs: nowMs() })) continue;
+        if (isPartOfMassFailure(facts, failures)) {
           broken(3, `${tenant}/${after.metadata.name} has left ${name}, which failed together with most clusters`);
         }
       }
     },
   };
+}
+
+/**
+ * Whether a placement has left a stand-in because it is back on the cluster that the stand-in replaced, at the time that it asked
+ * for. That is no eviction: users ask for it, whatever the state of the stand-in is.
+ */
+function hasFailedBack(
+  { spec, status }: WorkloadPlacement,
+  { name, kept, nowMs }: Readonly<{ name: string; kept: ReadonlySet<string>; nowMs: number }>,
+): boolean {
+  const waitMs = (spec.failback?.afterSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+  return (status?.failback ?? []).some(
+    ({ cluster, standIn, fittingSince }) =>
+      standIn === name && kept.has(cluster) && Date.parse(fittingSince ?? "") + waitMs <= nowMs,
+  );
 }
 
 /** Whether all placements that would govern a workload select a cluster: a copy there goes for another reason. */

@@ -6,11 +6,8 @@ import { formatFailure } from "./report.ts";
  * that is mended. A change that mends one removes it here.
  */
 export const redSeeds: ReadonlyMap<number, string> = new Map([
-  [20, "a placement leaves a cluster that failed together with most clusters"],
-  [41, "a placement leaves a cluster that failed together with most clusters"],
   [56, "with shards, workloads that mirror originals are read at each resync"],
   [57, "a record says Ready before all replicas are ready"],
-  [60, "a placement leaves a cluster that failed together with most clusters"],
   [63, "a held copy in a namespace that was created again is removed without a confirmation"],
 ]);
 
