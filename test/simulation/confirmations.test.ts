@@ -147,6 +147,11 @@ describe("many copies", () => {
     for (const name of many) remove(name);
     expect(found.at(-1)).toContain("8 copies of t were removed at once");
   });
+  test("are not one copy that is removed again and again", () => {
+    const { remove, found } = aTenant({ workloads, records });
+    for (const _ of many) remove("w0");
+    expect(found).toEqual([]);
+  });
   test("are removed one after the other, or from a cluster that is unregistered", () => {
     const slow = aTenant({ workloads, records });
     for (const name of many) {

@@ -65,7 +65,7 @@ export function createHoldLaws({
 }>): HoldLaws {
   /** When a confirmation of a hold was last there. */
   const confirmedMs = new Map<string, number>();
-  const removals = new Map<string, Readonly<{ atMs: number; total: number }>[]>();
+  const removals = new Map<string, Readonly<{ copy: string; atMs: number; total: number }>[]>();
   const isConfirmed = (hold: string, record: WorkloadSync, workload: KubeObject): boolean =>
     nowMs() - (confirmedMs.get(hold) ?? Number.NEGATIVE_INFINITY) <= onItsWayMs ||
     [record, workload].some((object) => controlsOf(object).confirmedHolds.has(hold));
@@ -92,8 +92,12 @@ export function createHoldLaws({
         return;
       }
       const total = [...records.values()].reduce((sum, { spec }) => sum + (spec.clusters?.length ?? 0), 0);
-      const recent = (removals.get(tenant) ?? []).filter(({ atMs }) => nowMs() - atMs <= atOnceMs);
-      recent.push({ atMs: nowMs(), total });
+      // A copy that another process creates again meanwhile leaves more than once, and is one copy.
+      const copy = `${id} on ${registration}`;
+      const recent = (removals.get(tenant) ?? []).filter(
+        (each) => each.copy !== copy && nowMs() - each.atMs <= atOnceMs,
+      );
+      recent.push({ copy, atMs: nowMs(), total });
       removals.set(tenant, recent);
       // Two decisions one after the other may each stay below the limit.
       const limit = Math.max(alwaysAllowed, ((recent[0]?.total ?? 0) * maxPercent) / 100);
