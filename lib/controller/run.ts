@@ -25,13 +25,20 @@ export type ControllerRun = Readonly<{ relay: Relay; stop: () => Promise<void> }
 /** How the clusters are reached. */
 type ClusterAccess = Readonly<{ connections: Connections; credentials: CredentialSource }>;
 
+/**
+ * After this time the rule about mass failures goes by what has been listed: a workspace that cannot be listed must not hold the
+ * evictions of the others for longer.
+ */
+const maxListSeconds = 60;
+
 /** Starts workers, relay, heartbeat and resync. The workspaces and the id of the hub must have been found. */
 export function startRun(parts: ControllerParts, hubId: string): ControllerRun {
-  const { settings, log, metrics, health, scope, cache, workloads, backend, events } = parts;
+  const { settings, clock, log, metrics, health, scope, cache, workloads, backend, events } = parts;
   const { drainSeconds, workers } = settings;
   const access = createClusterAccess(parts);
   const syncParts = createRunSyncParts(parts, access, hubId);
-  const work = createRunWork(parts, access, syncParts);
+  let isCacheComplete = false;
+  const work = createRunWork(parts, access, { syncParts, isCacheComplete: () => isCacheComplete });
   const observed = observeRelay({ log, metrics, health }, cache, {
     pathOf: scope.pathOf,
     onSecretChanged: (registration) => access.credentials.invalidate(registration),
@@ -49,10 +56,18 @@ export function startRun(parts: ControllerParts, hubId: string): ControllerRun {
   const worked = backend.run(work, { workers, signal: drain.signal, graceSeconds: drainSeconds, onBatch });
   relay.start();
   for (const schedule of schedules) schedule.start();
-  void relay.whenListed().then(backend.onListed);
+  const cancelWait = clock.after(maxListSeconds * 1000, () => {
+    isCacheComplete = true;
+  });
+  void relay.whenListed().then(() => {
+    // A stop ends the wait too.
+    isCacheComplete ||= relay.unlisted().length === 0;
+    backend.onListed();
+  });
   return {
     relay,
     stop: async () => {
+      cancelWait();
       for (const schedule of schedules) schedule.stop();
       // The relay stops before the workers: afterwards no worker would take the keys that it still has to send.
       await relay.stop(drainSeconds * 1000);
@@ -127,13 +142,18 @@ function createRunSyncParts(parts: ControllerParts, access: ClusterAccess, hubId
   });
 }
 
-function createRunWork(parts: ControllerParts, access: ClusterAccess, syncParts: SyncParts | undefined): Work {
+function createRunWork(
+  parts: ControllerParts,
+  access: ClusterAccess,
+  { syncParts, isCacheComplete }: Readonly<{ syncParts: SyncParts | undefined; isCacheComplete: () => boolean }>,
+): Work {
   const { options, settings, clock, log, metrics, scope, cache, backend, hub } = parts;
   const { queue, readsFromCache } = backend;
   const reconcile = createReconcilers({
     hub,
     sync: syncParts?.sync,
     cache: readsFromCache ? cache : undefined,
+    isCacheComplete,
     queue,
     ...access,
     readBindings: options.apiExport === undefined ? createBindingReader(scope.client) : readBindingsThroughExport,

@@ -33,6 +33,8 @@ export type ReconcilersOptions = Readonly<{
   hub: Hub;
   /** Cache of a relay in this process. Without one, the placement reconciler lists placements to count the load. */
   cache?: ObjectCache | undefined;
+  /** Whether the cache has the registrations of all logical clusters of this process. @default it has */
+  isCacheComplete?: (() => boolean) | undefined;
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
@@ -118,7 +120,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
     hub,
     clock,
     loadMaxAgeSeconds,
-    registrationsOfProcess: options.cache && registrationsIn(options.cache),
+    registrationsOfProcess: options.cache && registrationsIn(options.cache, options.isCacheComplete),
     onEvictionsHeld: () => metrics.add("tmc_mass_failure_suspected_total", {}),
     recordEvent,
     workloads: workloads && {
@@ -164,14 +166,14 @@ function withCachedLoad(world: PlacementWorld, cache: ObjectCache): PlacementWor
   };
 }
 
-/** The registrations of all logical clusters; the server has validated them against the schema. */
-function registrationsIn(cache: ObjectCache): () => readonly (readonly ClusterRegistration[])[] {
-  return () =>
-    cache
-      .logicalClusters()
-      .map(
-        (each) => cache.list("ClusterRegistration", each) as readonly KubeObject[] as readonly ClusterRegistration[],
-      );
+/** The registrations of all logical clusters, undefined while some are missing. The server has validated them against the schema. */
+function registrationsIn(
+  cache: ObjectCache,
+  isComplete: () => boolean = () => true,
+): () => readonly (readonly ClusterRegistration[])[] | undefined {
+  const registrationsOf = (logicalCluster: string) =>
+    cache.list("ClusterRegistration", logicalCluster) as readonly KubeObject[] as readonly ClusterRegistration[];
+  return () => (isComplete() ? cache.logicalClusters().map(registrationsOf) : undefined);
 }
 
 /** Adds a timeout. An expired one is a transient fault, not an unexpected error. */

@@ -7,7 +7,7 @@ import { rejectingFilter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
 import { InvalidSpec, type ParsedSpec, satisfies, tryParseSpec } from "./parsed-spec.ts";
 import type { ReasonDetail } from "./reasons.ts";
-import { decideRetention } from "./retention.ts";
+import { decideRetention, previousDecisionOf } from "./retention.ts";
 import { createScorers, scoreParts } from "./scores.ts";
 import { parseUnmatched } from "./status.ts";
 
@@ -80,11 +80,7 @@ function decisionDiffers(spec: ParsedSpec, recorded: ClusterDecision, after: Clu
   }
 
   // The placement's own requeue handles the end of a toleration, so no time passes here.
-  const untilMs = recorded.until === undefined ? Number.NaN : Date.parse(recorded.until);
-  const verdict = decideRetention(spec, after, {
-    nowMs: -Infinity,
-    previous: Number.isNaN(untilMs) ? undefined : { actual: recorded.actual, untilMs },
-  });
+  const verdict = decideRetention(spec, after, { nowMs: -Infinity, previous: previousDecisionOf(recorded) });
   if (!verdict.isRetained || verdict.reason === "Selected" || verdict.reason !== recorded.reason) return true;
   const until =
     verdict.reason === "KeptTolerated" && verdict.untilMs !== undefined

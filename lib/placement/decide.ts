@@ -32,7 +32,7 @@ import {
 import type { ClusterFacts, ObservedPlacement } from "./observed.ts";
 import { InvalidSpec, type ParsedSpec, tryParseSpec } from "./parsed-spec.ts";
 import type { DecisionReason } from "./reasons.ts";
-import { decideRetention, type PreviousToleration } from "./retention.ts";
+import { decideRetention, type PreviousDecision, previousDecisionOf } from "./retention.ts";
 import { createScorers, type Scorers, totalScore } from "./scores.ts";
 import { type ClusterSelection, type ScoredCluster, selectClusters } from "./select-clusters.ts";
 import { buildStatus, invalidSpecCondition, readyCondition } from "./status.ts";
@@ -197,9 +197,15 @@ function applyFailback(retained: Retained, targets: readonly FailbackTarget[]): 
 /** The previously selected clusters that are retained. */
 function retainedClusters(
   spec: ParsedSpec,
-  { placement, nowMs, massFailuresOfProcess = [], massFailure = defaultMassFailureSettings }: ObservedPlacement,
+  {
+    placement,
+    nowMs,
+    massFailuresOfProcess: ofProcess = [],
+    massFailure = defaultMassFailureSettings,
+  }: ObservedPlacement,
   clusters: readonly ClusterFacts[],
 ): Retained {
+  const isProcessUnknown = ofProcess === "unknown";
   const retained = new Map<string, RetainedCluster>();
   const current = new Set(placement.status?.selectedClusters);
   if (current.size === 0) return retained;
@@ -208,20 +214,19 @@ function retainedClusters(
   for (const cluster of clusters) {
     if (!current.has(cluster.name)) continue;
     if (cluster.ready !== "True")
-      massFailures ??= [...massFailuresIn(clusters, nowMs, massFailure), ...massFailuresOfProcess];
-    const previous = previousToleration(placement, cluster.name);
-    const verdict = decideRetention(spec, cluster, { nowMs, previous, massFailures });
+      massFailures ??= [...massFailuresIn(clusters, nowMs, massFailure), ...(isProcessUnknown ? [] : ofProcess)];
+    const previous = previousDecision(placement, cluster.name);
+    const verdict = decideRetention(spec, cluster, { nowMs, previous, massFailures, isProcessUnknown });
     if (verdict.isRetained) retained.set(cluster.name, { cluster, verdict });
   }
   return retained;
 }
 
-/** The toleration that an earlier reconcile recorded for the cluster, if the spec has not changed since. */
-function previousToleration({ metadata, status }: WorkloadPlacement, name: string): PreviousToleration | undefined {
+/** The decision that an earlier reconcile recorded for the cluster, if the spec has not changed since. */
+function previousDecision({ metadata, status }: WorkloadPlacement, name: string): PreviousDecision | undefined {
   if (status?.observedGeneration !== metadata.generation) return undefined;
   const decision = status?.decisions?.find(({ cluster }) => cluster === name);
-  const untilMs = decision?.until === undefined ? Number.NaN : Date.parse(decision.until);
-  return Number.isNaN(untilMs) ? undefined : { actual: decision?.actual, untilMs };
+  return decision && previousDecisionOf(decision);
 }
 
 function filterAndScore(

@@ -97,6 +97,7 @@ export function isPartOfMassFailure(cluster: ReadinessFacts, failures: readonly 
   return failures.some(({ fromMs, toMs }) => sinceMs >= fromMs && sinceMs <= toMs);
 }
 
-function countsForMassFailure({ deleting, hasBeenReady, failureConfirmed }: ReadinessFacts): boolean {
+/** Whether the cluster can be part of a mass failure: it was Ready once, and nobody wants it to go. */
+export function countsForMassFailure({ deleting, hasBeenReady, failureConfirmed }: ReadinessFacts): boolean {
   return hasBeenReady && !deleting && !failureConfirmed;
 }

@@ -77,8 +77,11 @@ export type ObservedPlacement = Readonly<{
   load?: ReadonlyMap<string, number> | undefined;
   /** What the other placements have reserved on each cluster. Only a spec with `resources` or `scoring` reads it. */
   reserved?: ReservedByCluster | undefined;
-  /** Mass failures among the clusters of all logical clusters that this process knows. @default none are known */
-  massFailuresOfProcess?: readonly MassFailure[] | undefined;
+  /**
+   * Mass failures among the clusters of all logical clusters of this process; "unknown" as long as some of them have not been
+   * listed. @default the rule applies to the clusters of the placement's logical cluster alone
+   */
+  massFailuresOfProcess?: readonly MassFailure[] | "unknown" | undefined;
   /** @default defaultMassFailureSettings */
   massFailure?: MassFailureSettings | undefined;
   nowMs: number;

@@ -1,6 +1,7 @@
-import { maxClockSkewMs } from "../model/timestamp.ts";
+import { maxClockSkewMs, parseTimestamp } from "../model/timestamp.ts";
+import type { ClusterDecision } from "./explain.ts";
 import { rejectingFilter } from "./filters.ts";
-import { isPartOfMassFailure, type MassFailure } from "./mass-failure.ts";
+import { countsForMassFailure, isPartOfMassFailure, type MassFailure } from "./mass-failure.ts";
 import type { ClusterFacts } from "./observed.ts";
 import type { ParsedSpec } from "./parsed-spec.ts";
 import type { DecisionReason, ReasonDetail } from "./reasons.ts";
@@ -26,15 +27,26 @@ export const immediateEvictionReasons: ReadonlySet<DecisionReason> = new Set([
   "AntiAffinityMatch",
 ] satisfies DecisionReason[]);
 
-/** The KeptTolerated decision that an earlier reconcile recorded for the cluster. */
-export type PreviousToleration = Readonly<{ actual: string | undefined; untilMs: number }>;
+/** The decision that an earlier reconcile recorded for the cluster. */
+export type PreviousDecision = Readonly<{
+  actual: string | undefined;
+  /** Whether the cluster was kept because of a mass failure. */
+  isHeld: boolean;
+  /** Until when its state is tolerated. */
+  untilMs: number | undefined;
+}>;
+
+/** Reads what retention needs from a recorded decision. */
+export function previousDecisionOf({ actual, reason, until }: ClusterDecision): PreviousDecision {
+  return { actual, isHeld: reason === "KeptMassFailure", untilMs: parseTimestamp(until) };
+}
 
 /**
  * Decides whether a cluster that was selected before is retained. It is while it fits, and as long as the placement
  * tolerates its state. The tolerated time of a taint without `timeAdded`, or with one in the future, starts when TMC first
  * observed it, which `previous` carries from one reconcile to the next: a clock that was set back prolongs no toleration. A
  * cluster that lost Ready in a mass failure is retained beyond the tolerated time, because TMC may have lost its connection to
- * all of them.
+ * all of them. It is also retained, for the reason it had, as long as the process does not know yet whether there is one.
  */
 export function decideRetention(
   spec: ParsedSpec,
@@ -43,10 +55,13 @@ export function decideRetention(
     nowMs,
     previous,
     massFailures = [],
+    isProcessUnknown = false,
   }: Readonly<{
     nowMs: number;
-    previous: PreviousToleration | undefined;
+    previous: PreviousDecision | undefined;
     massFailures?: readonly MassFailure[] | undefined;
+    /** Whether there may be further mass failures, among clusters that this process has not listed yet. @default false */
+    isProcessUnknown?: boolean | undefined;
   }>,
 ): RetentionVerdict {
   const failed = rejectingFilter(spec, cluster);
@@ -59,10 +74,14 @@ export function decideRetention(
     return { isRetained: true, reason: "KeptUnschedulable", detail: failed.detail(spec, cluster) };
   }
   if (first.untilMs !== undefined && first.untilMs <= nowMs) {
-    const isHeld =
-      isPartOfMassFailure(cluster, massFailures) &&
-      issues.every(({ detail, untilMs = Infinity }) => detail.rule === "Ready" || untilMs > nowMs);
-    return isHeld ? { isRetained: true, reason: "KeptMassFailure", detail: first.detail } : { isRetained: false };
+    const { detail, untilMs } = first;
+    const mayHold = issues.every((each) => each.detail.rule === "Ready" || (each.untilMs ?? Infinity) > nowMs);
+    if (!mayHold) return { isRetained: false };
+    const isInMassFailure = isPartOfMassFailure(cluster, massFailures);
+    if (!isInMassFailure && !(isProcessUnknown && countsForMassFailure(cluster))) return { isRetained: false };
+    return isInMassFailure || previous?.isHeld === true
+      ? { isRetained: true, reason: "KeptMassFailure", detail }
+      : { isRetained: true, reason: "KeptTolerated", detail, untilMs };
   }
   return { isRetained: true, reason: "KeptTolerated", detail: first.detail, untilMs: first.untilMs };
 }
@@ -75,13 +94,14 @@ type ToleratedIssue = Readonly<{ detail: ReasonDetail & Readonly<{ actual: strin
 function toleratedIssues(
   { tolerations, notReadySeconds }: ParsedSpec,
   { ready, readyReason, notReadySinceMs, evictAfterSeconds, taints }: ClusterFacts,
-  { nowMs, previous }: Readonly<{ nowMs: number; previous: PreviousToleration | undefined }>,
+  { nowMs, previous }: Readonly<{ nowMs: number; previous: PreviousDecision | undefined }>,
 ): readonly ToleratedIssue[] {
   const issues: ToleratedIssue[] = [];
   // With `nowMs` -Infinity no time passes, and no time is in the future.
   const isBelieved = (ms: number): boolean => nowMs === Number.NEGATIVE_INFINITY || ms <= nowMs + maxClockSkewMs;
   const add = (rule: string, actual: string, seconds: number, sinceMs: number | undefined) => {
-    const recordedMs = previous?.actual === actual ? previous.untilMs - seconds * 1000 : undefined;
+    const recordedMs =
+      previous?.untilMs !== undefined && previous.actual === actual ? previous.untilMs - seconds * 1000 : undefined;
     const startMs = [sinceMs, recordedMs].find((ms) => ms !== undefined && isBelieved(ms)) ?? nowMs;
     const endMs = startMs + seconds * 1000;
     const untilMs = endMs > maxTimestampMs ? undefined : endMs;

@@ -10,7 +10,7 @@ import {
   type MassFailureSettings,
   massFailuresOfTenants,
 } from "./mass-failure.ts";
-import { type ClusterFacts, clusterFacts, type RegistrationInput } from "./observed.ts";
+import { type ClusterFacts, clusterFacts, type ObservedPlacement, type RegistrationInput } from "./observed.ts";
 import type { PlacementWorld, SelectedWorkloads } from "./reconcile.ts";
 
 export type PlacementWorldOptions = Readonly<{
@@ -23,8 +23,11 @@ export type PlacementWorldOptions = Readonly<{
    * @default 0
    */
   loadMaxAgeSeconds?: number | undefined;
-  /** Lists the registrations of all logical clusters that this process caches. @default the rule applies per logical cluster */
-  registrationsOfProcess?: (() => readonly (readonly RegistrationInput[])[]) | undefined;
+  /**
+   * Lists the registrations of all logical clusters that this process caches; undefined as long as some are missing.
+   * @default the rule applies per logical cluster
+   */
+  registrationsOfProcess?: (() => readonly (readonly RegistrationInput[])[] | undefined) | undefined;
   /** @default defaultMassFailureSettings */
   massFailure?: MassFailureSettings | undefined;
   onEvictionsHeld?: PlacementWorld["onEvictionsHeld"];
@@ -65,11 +68,12 @@ export function createPlacementWorld({
     return entry.load;
   };
   let known: { failures: readonly MassFailure[]; atMs: number } | undefined;
-  const massFailuresOfProcess = (nowMs: number): readonly MassFailure[] | undefined => {
+  const massFailuresOfProcess = (nowMs: number): ObservedPlacement["massFailuresOfProcess"] => {
     if (registrationsOfProcess === undefined) return undefined;
     if (known === undefined || Math.abs(nowMs - known.atMs) >= massFailureMaxAgeMs) {
-      const tenants = registrationsOfProcess().map(cachedFactsOfList);
-      known = { failures: massFailuresOfTenants(tenants, nowMs, massFailure), atMs: nowMs };
+      const tenants = registrationsOfProcess();
+      if (tenants === undefined) return "unknown";
+      known = { failures: massFailuresOfTenants(tenants.map(cachedFactsOfList), nowMs, massFailure), atMs: nowMs };
     }
     return known.failures;
   };

@@ -274,7 +274,10 @@ function isWriteNeeded({ before, desired, outcome, nowMs, settings }: StatusChan
   if (isDeepStrictEqual(withoutTimes(before), withoutTimes(desired))) {
     if (outcome.kind !== "healthy") return false;
     const lastMs = parseTimestamp(before.lastHeartbeat);
-    return lastMs === undefined || Math.abs(heartbeatMs(before, nowMs) - lastMs) >= minIntervalMs;
+    if (lastMs === undefined) return true;
+    const nextMs = heartbeatMs(before, nowMs);
+    // A time that is corrected backwards came from a wrong clock, and is wrong until it is overwritten.
+    return nextMs < lastMs || nextMs - lastMs >= minIntervalMs;
   }
   // A failing network reports another cause with every probe; a change of the cause alone is written no more often.
   if (outcome.kind !== "failed" || !isDeepStrictEqual(withoutCause(before), withoutCause(desired))) return true;

@@ -63,10 +63,13 @@ function aTenant({
   workloads,
   records,
   registrations = names.map((name) => aRegistration(name)),
+  tenants = ["t"],
 }: Readonly<{
   workloads: readonly KubeObject[];
   records: readonly WorkloadSync[];
   registrations?: readonly ClusterRegistration[];
+  /** The tenants that a process knows, which all have the same. */
+  tenants?: readonly string[];
 }>) {
   const state: TenantState = {
     registrations: new Map(registrations.map((each) => [each.metadata.name ?? "", each])),
@@ -86,7 +89,7 @@ function aTenant({
   let atMs = startMs + 600_000;
   const laws = createHoldLaws({
     truth,
-    tenants: ["t"],
+    tenants,
     alwaysAllowed: 2,
     maxPercent: 30,
     nowMs: () => atMs,
@@ -157,6 +160,11 @@ describe("many copies", () => {
     for (const name of many) remove(name);
     expect(found.at(-1)).toContain("8 copies of t were removed at once");
   });
+  test("are not one copy that is removed again and again", () => {
+    const { remove, found } = aTenant({ workloads, records });
+    for (const _ of many) remove("w0");
+    expect(found).toEqual([]);
+  });
   test("are removed one after the other, or from a cluster that is unregistered", () => {
     const slow = aTenant({ workloads, records });
     for (const name of many) {
@@ -181,6 +189,31 @@ describe("a placement", () => {
   test("does not leave a cluster that failed together with most clusters, until that is confirmed", () => {
     expect(decide(failed())).toEqual([expect.stringContaining("has left east")]);
     expect(decide(failed({ [confirmFailureAnnotation]: since }))).toEqual([]);
+  });
+  test("does not leave a cluster that failed with most clusters of all tenants, where a process knows those of others", () => {
+    const registrations = ["east", "north", "west"].map((name) => aRegistration(name, { isReady: name === "west" }));
+    const decideIn = (tenants: readonly string[]): readonly string[] => {
+      const { laws, found } = aTenant({ workloads: [], records: [], registrations, tenants });
+      laws.decision("t", aPlacement(["east"]), aPlacement(["west"], ["east"]));
+      return found;
+    };
+    expect(decideIn(["t", "u"])).toEqual([expect.stringContaining("has left east")]);
+    expect(decideIn([])).toEqual([]);
+    const { laws, found } = aTenant({ workloads: [], records: [], registrations: failed(), tenants: [] });
+    laws.decision("t", aPlacement(["east"]), aPlacement(["west"], ["east"]));
+    expect(found, "three of four clusters of its own tenant").toHaveLength(1);
+  });
+  test("fails back from a cluster that failed with most clusters, when the time for it has passed", () => {
+    const failBackAfter = (afterSeconds: number): readonly string[] => {
+      const { laws, found } = aTenant({ workloads: [], records: [], registrations: failed() });
+      const { spec, status, ...rest } = aPlacement(["east"]);
+      const failback = [{ cluster: "west", reason: "NotReady", since, standIn: "east", fittingSince: since }];
+      const before = { ...rest, spec: { ...spec, failback: { afterSeconds } }, status: { ...status, failback } };
+      laws.decision("t", before, aPlacement(["west"], ["east"]));
+      return found;
+    };
+    expect(failBackAfter(60)).toEqual([]);
+    expect(failBackAfter(6_000)).toEqual([expect.stringContaining("has left east")]);
   });
   test("leaves a cluster that failed alone", () => {
     expect(decide(names.map((name) => aRegistration(name, { isReady: name !== "east" })))).toEqual([]);

@@ -4,6 +4,7 @@ import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import {
   defaultMassFailureSettings,
   isPartOfMassFailure,
+  massFailuresIn,
   massFailuresOfTenants,
 } from "../../lib/placement/mass-failure.ts";
 import { clusterFacts } from "../../lib/placement/observed.ts";
@@ -51,7 +52,10 @@ const atOnceMs = 10_000;
 /** What the clusters were a moment ago may be what a controller knows. */
 const hearingMs = 20_000;
 
-/** Creates the laws. `alwaysAllowed` copies, or `maxPercent` of all, may leave at once in this run. */
+/**
+ * Creates the laws. `alwaysAllowed` copies, or `maxPercent` of all, may leave at once in this run. `tenants` are those whose
+ * clusters every process knows: none if a process knows those of the placement's tenant alone, as functions do.
+ */
 export function createHoldLaws({
   truth,
   tenants,
@@ -69,7 +73,7 @@ export function createHoldLaws({
 }>): HoldLaws {
   /** When a confirmation of a hold was last there. */
   const confirmedMs = new Map<string, number>();
-  const removals = new Map<string, Readonly<{ atMs: number; total: number }>[]>();
+  const removals = new Map<string, Readonly<{ copy: string; atMs: number; total: number }>[]>();
   const isConfirmed = (hold: string, record: WorkloadSync, workload: KubeObject): boolean =>
     nowMs() - (confirmedMs.get(hold) ?? Number.NEGATIVE_INFINITY) <= onItsWayMs ||
     [record, workload].some((object) => controlsOf(object).confirmedHolds.has(hold));
@@ -98,8 +102,12 @@ export function createHoldLaws({
         return;
       }
       const total = [...records.values()].reduce((sum, { spec }) => sum + (spec.clusters?.length ?? 0), 0);
-      const recent = (removals.get(tenant) ?? []).filter(({ atMs }) => nowMs() - atMs <= atOnceMs);
-      recent.push({ atMs: nowMs(), total });
+      // A copy that another process creates again meanwhile leaves more than once, and is one copy.
+      const copy = `${id} on ${registration}`;
+      const recent = (removals.get(tenant) ?? []).filter(
+        (each) => each.copy !== copy && nowMs() - each.atMs <= atOnceMs,
+      );
+      recent.push({ copy, atMs: nowMs(), total });
       removals.set(tenant, recent);
       // Two decisions one after the other may each stay below the limit.
       const limit = Math.max(alwaysAllowed, ((recent[0]?.total ?? 0) * maxPercent) / 100);
@@ -111,17 +119,19 @@ export function createHoldLaws({
       const kept = new Set(after.status?.selectedClusters ?? []);
       const lost = (before.status?.selectedClusters ?? []).filter((name) => !kept.has(name));
       if (lost.length === 0) return;
-      const all = tenants.map((each) => [...truth.of(each).registrations.values()].map(clusterFacts));
-      const failures = massFailuresOfTenants(all, nowMs(), defaultMassFailureSettings).filter(
-        ({ toMs }) => nowMs() - toMs > hearingMs,
-      );
+      const clustersOf = (each: string) => [...truth.of(each).registrations.values()].map(clusterFacts);
+      const failures = [
+        ...massFailuresIn(clustersOf(tenant), nowMs(), defaultMassFailureSettings),
+        ...massFailuresOfTenants(tenants.map(clustersOf), nowMs(), defaultMassFailureSettings),
+      ].filter(({ toMs }) => nowMs() - toMs > hearingMs);
       for (const name of lost) {
         const registration = truth.of(tenant).registrations.get(name);
         const reason = after.status?.decisions?.find(({ cluster }) => cluster === name)?.reason;
         if (registration === undefined || reason !== "NotReady") continue;
         const facts = clusterFacts(registration);
         const isTainted = facts.taints.some(({ effect }) => effect === "NoExecute");
-        if (!isTainted && isPartOfMassFailure(facts, failures)) {
+        if (isTainted || hasFailedBack(before, { name, kept, nowMs: nowMs() })) continue;
+        if (isPartOfMassFailure(facts, failures)) {
           broken(3, `${tenant}/${after.metadata.name} has left ${name}, which failed together with most clusters`);
         }
       }
@@ -131,6 +141,21 @@ export function createHoldLaws({
 
 const entryOf = ({ status }: WorkloadSync, registration: string) =>
   status?.clusters?.find(({ name }) => name === registration);
+
+/**
+ * Whether a placement has left a stand-in because it is back on the cluster that the stand-in replaced, at the time that it asked
+ * for. That is no eviction: users ask for it, whatever the state of the stand-in is.
+ */
+function hasFailedBack(
+  { spec, status }: WorkloadPlacement,
+  { name, kept, nowMs }: Readonly<{ name: string; kept: ReadonlySet<string>; nowMs: number }>,
+): boolean {
+  const waitMs = (spec.failback?.afterSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+  return (status?.failback ?? []).some(
+    ({ cluster, standIn, fittingSince }) =>
+      standIn === name && kept.has(cluster) && Date.parse(fittingSince ?? "") + waitMs <= nowMs,
+  );
+}
 
 /** Whether all placements that would govern a workload select a cluster: a copy there goes for another reason. */
 function isSelected(state: TenantState, workload: KubeObject, registration: string): boolean {

@@ -107,7 +107,15 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     onLog?.(note);
   };
   const routes = new Map<string, string>();
-  const monitor = createMonitor({ servers, settings, routes, readsForResync: scenario.mode === "functions", log });
+  const isFunctions = scenario.mode === "functions";
+  const monitor = createMonitor({
+    servers,
+    settings,
+    routes,
+    readsForResync: isFunctions,
+    seesAllTenants: !isFunctions,
+    log,
+  });
   const groups = scenario.features.includes("foreign-objects") ? foreignGroups : undefined;
   return {
     servers,

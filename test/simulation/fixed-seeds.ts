@@ -6,10 +6,7 @@ import { formatFailure } from "./report.ts";
  * that is mended. A change that mends one removes it here.
  */
 export const redSeeds: ReadonlyMap<number, string> = new Map([
-  [20, "a placement leaves a cluster that failed together with most clusters"],
-  [41, "a placement leaves a cluster that failed together with most clusters"],
   [56, "with shards, workloads that mirror originals are read at each resync"],
-  [60, "a placement leaves a cluster that failed together with most clusters"],
 ]);
 
 /** What the runs of fixed seeds came to. */

@@ -63,12 +63,14 @@ export function checkClaims({ monitor, settings }: SimulationEnvironment, { tena
 }
 
 /** Law 6: what is stored is what the present facts give, in whatever order they come, byte for byte. */
-export function checkDecisions({ monitor }: SimulationEnvironment, { tenants, atMs }: Snapshot, seeded: Seeded): void {
-  const massFailuresOfProcess = massFailuresOfTenants(
-    tenants.map(({ registrations }) => registrations.map(clusterFacts)),
-    atMs,
-    defaultMassFailureSettings,
-  );
+export function checkDecisions(
+  { monitor, mode }: SimulationEnvironment,
+  { tenants, atMs }: Snapshot,
+  seeded: Seeded,
+): void {
+  // A function knows the clusters of one tenant.
+  const seen = mode === "functions" ? [] : tenants.map(({ registrations }) => registrations.map(clusterFacts));
+  const massFailuresOfProcess = massFailuresOfTenants(seen, atMs, defaultMassFailureSettings);
   for (const { cluster, registrations, placements } of tenants) {
     const clusters = registrations.map(clusterFacts);
     const load = new ClusterLoad();

@@ -83,6 +83,7 @@ export function createMonitor({
   servers,
   settings,
   readsForResync,
+  seesAllTenants,
   routes,
   log,
 }: Readonly<{
@@ -90,6 +91,8 @@ export function createMonitor({
   settings: ControllerSettings;
   /** Whether a resync reads from the servers: a function has no cache. */
   readsForResync: boolean;
+  /** Whether each process knows the clusters of all tenants: a function knows those of one. */
+  seesAllTenants: boolean;
   /** `tenant physical` → the cluster that answers there, where it is another one. */
   routes: ReadonlyMap<string, string>;
   log: (line: string) => void;
@@ -139,7 +142,14 @@ export function createMonitor({
   const truth = createActualState();
   const limits = settings.syncSettings?.deletionGuard ?? defaultDeletionGuardSettings;
   const { alwaysAllowed, maxPercent } = limits;
-  const holds = createHoldLaws({ truth, tenants: servers.tenants, alwaysAllowed, maxPercent, nowMs, broken });
+  const holds = createHoldLaws({
+    truth,
+    tenants: seesAllTenants ? servers.tenants : [],
+    alwaysAllowed,
+    maxPercent,
+    nowMs,
+    broken,
+  });
   const clusters = createClusterMonitor({
     servers,
     truth,

@@ -86,6 +86,35 @@ test("nothing is written in a workspace before both kinds are listed, and a fail
   expect(health.report("ready").status).toBe("Healthy");
 });
 
+test("a restarted controller evicts nothing before it has listed all workspaces, for at most a minute", async () => {
+  const { tenants, clusters, controller, rest, pass } = await given({ workspaces: ["root:one", "root:two"] });
+  const [one = "", two = ""] = tenants.clusters;
+  const tolerations = [{ key: "tmc.kcp.io/not-ready", effect: "NoExecute", tolerationSeconds: 150 }];
+  for (const name of ["east", "west"]) await tenants.at(two).create(registrations, aRegistration(name));
+  await tenants.at(two).create(placements, aPlacement("web", { clusterNames: ["east", "west"], tolerations }));
+  const selected = async () =>
+    statusOf(await tenants.at(two).get({ ...placements, name: "web" })).selectedClusters as string[];
+  const first = controller();
+  await first.start();
+  await rest();
+  const [before = ""] = await selected();
+  clusters.get(before)?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+  await pass(120_000);
+  await first.stop();
+  await pass(120_000);
+  expect(await selected()).toEqual([before]);
+
+  tenants.kcp.faults.inject({
+    match: { verb: "list", resource: "clusterregistrations", logicalCluster: one },
+    effect: { kind: "status", code: 503 },
+  });
+  await controller().start();
+  await pass(50_000);
+  expect(await selected()).toEqual([before]);
+  await pass(15_000);
+  expect(await selected()).toEqual([before === "east" ? "west" : "east"]);
+});
+
 describe("a wall clock that is set back by two hours", () => {
   test("heartbeats go on after the clock was set back: a cluster that fails then loses Ready, and its placement moves", async () => {
     const { client, clock, clusters, settled, pass, registration, placement } = await given();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { decidePlacement } from "../../../lib/placement/decide.ts";
 import {
   defaultMassFailureSettings,
@@ -7,7 +8,11 @@ import {
   massFailuresIn,
   massFailuresOfTenants,
 } from "../../../lib/placement/mass-failure.ts";
-import { type ClusterFacts, confirmFailureAnnotation } from "../../../lib/placement/observed.ts";
+import {
+  type ClusterFacts,
+  confirmFailureAnnotation,
+  type ObservedPlacement,
+} from "../../../lib/placement/observed.ts";
 import { evictionsHeldEvent } from "../../../lib/placement/status.ts";
 import { aCluster, ago, aPlacement, decisionFor, now } from "../../support/placement-builders.ts";
 
@@ -129,6 +134,39 @@ describe("decidePlacement in a mass failure", () => {
     expect(decide([])).toEqual(["b"]);
     expect(decide([{ fromMs: now - 420_000, toMs: now - 390_000 }])).toEqual(["a"]);
     expect(decide([{ fromMs: now - 9_000_000, toMs: now - 8_000_000 }])).toEqual(["b"]);
+  });
+
+  describe("while the process has not listed all clusters", () => {
+    const clusters = clustersOf("a:400 b");
+    const decide = (status: WorkloadPlacement["status"], options: Partial<ObservedPlacement> = {}) =>
+      decidePlacement({
+        placement: aPlacement({}, { status: { observedGeneration: 1, ...status } }),
+        clusters,
+        massFailuresOfProcess: "unknown",
+        nowMs: now,
+        ...options,
+      });
+
+    it("keeps a cluster whose tolerated time is over, and changes nothing in the status", () => {
+      const { status: before } = decide({ selectedClusters: ["a"] }, { nowMs: now - 200_000 });
+      expect(decisionFor(before, "a")).toMatchObject({ reason: "KeptTolerated" });
+      const { status, next } = decide(before);
+      expect(status).toEqual(before);
+      expect(next).toEqual({ kind: "requeue", afterSeconds: 1 });
+      expect(decide(before, { massFailuresOfProcess: [] }).status.selectedClusters).toEqual(["b"]);
+    });
+    it("keeps a cluster that was held, for the same reason", () => {
+      const massFailuresOfProcess = [{ fromMs: now - 420_000, toMs: now - 390_000 }];
+      const { status: held } = decide({ selectedClusters: ["a"] }, { massFailuresOfProcess });
+      expect(decide(held).status).toEqual(held);
+    });
+    it("does not keep a cluster whose failure a user has confirmed, or that has a taint", () => {
+      const confirmed = clustersOf("a:400c b");
+      expect(decide({ selectedClusters: ["a"] }, { clusters: confirmed }).status.selectedClusters).toEqual(["b"]);
+      const taint = { key: "k", value: "", effect: "NoExecute" as const, addedMs: now - 1000 };
+      const tainted = clusters.map((each) => (each.name === "a" ? { ...each, taints: [taint] } : each));
+      expect(decide({ selectedClusters: ["a"] }, { clusters: tainted }).status.selectedClusters).toEqual(["b"]);
+    });
   });
 
   it("evicts as before when enough clusters respond again", () => {

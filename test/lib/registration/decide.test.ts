@@ -329,6 +329,12 @@ describe("status writes of a registration", () => {
       "2026-01-01T00:00:00Z",
     );
   });
+  it("a heartbeat far in the future is overwritten at once, however rarely heartbeats are written", () => {
+    const registration = aRegistration({ status: aStatus({}, { lastHeartbeat: "2026-01-01T00:20:00Z" }) });
+    const rarely = { ...settings, heartbeatWriteSeconds: 3_600 };
+    const { status } = decideRegistration({ registration, outcome: healthy, nowMs: startMs, settings: rarely });
+    expect(status?.lastHeartbeat).toBe("2026-01-01T00:00:00Z");
+  });
   it("an infinite heartbeatWriteSeconds causes no heartbeat writes", () => {
     const withoutHeartbeats = { ...settings, heartbeatWriteSeconds: Number.POSITIVE_INFINITY };
     const registration = aRegistration({ status: aStatus() });
