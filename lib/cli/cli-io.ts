@@ -29,8 +29,6 @@ export type Terminal = Readonly<{
   input: Keyboard | undefined;
   /** Requests the end of the command, as Ctrl-C does. */
   interrupt(): void;
-  /** Registers a task that runs when the process exits, after a crash too. */
-  atExit(task: () => void): void;
 }>;
 
 /** The environment of a command: its output, its user, environment variables and the clock. */
@@ -45,8 +43,10 @@ export interface CliIo {
   confirm(question: string): Promise<boolean | undefined>;
   /** Reads standard input to its end. */
   readInput(): Promise<string>;
-  /** Resolves at the first SIGINT or SIGTERM; the second one exits the process. */
+  /** Resolves at the first SIGINT, SIGTERM or SIGHUP; the second one exits the process. */
   untilInterrupted(): Promise<void>;
+  /** Registers a task that runs when the process exits, after a crash too; it must not wait. Returns a function that cancels it. */
+  atExit(task: () => void): () => void;
 }
 
 /** The environment of a command that runs in this process. */
@@ -61,7 +61,6 @@ export const processIo: CliIo = {
       output: process.stdout,
       input: process.stdin.isTTY ? process.stdin : undefined,
       interrupt: () => process.kill(process.pid, "SIGINT"),
-      atExit: (task: () => void) => void process.once("exit", task),
     };
   },
   confirm: async (question) => {
@@ -76,6 +75,10 @@ export const processIo: CliIo = {
   },
   readInput: () => text(process.stdin),
   untilInterrupted,
+  atExit: (task) => {
+    process.once("exit", task);
+    return () => void process.off("exit", task);
+  },
 };
 
 /** An invalid command line; the exit code is 2. */

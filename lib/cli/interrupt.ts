@@ -1,5 +1,5 @@
 /**
- * Waits for SIGINT (Ctrl-C) or SIGTERM. The first signal resolves the promise, so that the caller can shut down gracefully;
+ * Waits for SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal was closed). The first signal resolves the promise, so that the caller can shut down gracefully;
  * the second one exits the process immediately.
  */
 export function untilInterrupted(target: Pick<NodeJS.Process, "on" | "exit"> = globalThis.process): Promise<void> {
@@ -10,7 +10,6 @@ export function untilInterrupted(target: Pick<NodeJS.Process, "on" | "exit"> = g
       isInterrupted = true;
       resolve();
     };
-    target.on("SIGINT", stop);
-    target.on("SIGTERM", stop);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) target.on(signal, stop);
   });
 }

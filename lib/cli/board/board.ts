@@ -14,7 +14,7 @@ export type BoardOptions = Readonly<{
   onKey: (key: string) => void;
   onQuit: () => void;
   /** Registers a task that runs when the process exits, after a crash too. */
-  atExit: (task: () => void) => void;
+  atExit: (task: () => void) => () => void;
 }>;
 
 /** A board on the terminal. */
@@ -74,9 +74,10 @@ export function showBoard({ output, input, color, clock, state, onKey, onQuit, a
     input?.setRawMode(false);
     input?.pause();
     renderer.end();
+    cancelExit();
   };
 
-  atExit(end);
+  const cancelExit = atExit(end);
   output.on("resize", onResize);
   input?.setRawMode(true);
   input?.resume();

@@ -4,7 +4,7 @@ import type { LocalOptions } from "./run.ts";
 
 const help = `
 All data is in memory and is lost when the command ends. The command writes a kubeconfig for kcp (kcp.kubeconfig, with the contexts
-demo and root) and one for each cluster to the directory, and removes them at the end.
+demo and root) and one for each cluster to the directory, and removes them at the end. One command at a time uses a directory.
 
 Examples:
   # Show a live board; press h for help and q to quit

@@ -15,9 +15,8 @@ import type { CliIo } from "../cli-io.ts";
 import { formatDocument } from "../output.ts";
 import { createActions } from "./actions.ts";
 import { demoWorkspace, type LocalEnvironment, startEmbeddedEnvironment } from "./environment.ts";
-import { createEventLog, type EventLog } from "./event-log.ts";
-import { type LocalEvent, watchRecords, workloadEvent } from "./events.ts";
-import { assertWritable, type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
+import { createEventLog, type EventLog, type LocalEvent, watchRecords, workloadEvent } from "./events.ts";
+import { type KubeconfigFiles, openDirectory, writeKubeconfigs } from "./kubeconfigs.ts";
 import { startRealEnvironment } from "./real-environment.ts";
 import {
   createSampleApplication,
@@ -60,18 +59,23 @@ export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> 
   const startedMs = clock.monotonicMs();
   const interruption = new AbortController();
   const interrupted = io.untilInterrupted().then(() => interruption.abort());
-  // Before the servers start, which takes a while.
-  if (options.dir !== undefined) await assertWritable(options.dir);
   const temporary =
     options.dir === undefined && options.once === true ? await mkdtemp(join(tmpdir(), "tmc-")) : undefined;
+  const dir = options.dir ?? temporary ?? ".tmc";
   const isReal = options.real === true;
   try {
-    const environment = isReal
-      ? await startRealEnvironment((line) => io.err(`${line}\n`), interruption.signal)
-      : await startEmbeddedEnvironment();
+    // Before the servers start, which takes a while.
+    const lock = await openDirectory(dir);
+    // The process may exit at once, for example when the reader of its output has ended.
+    const atExit = [lock.release];
+    const cancelAtExit = io.atExit(() => runAll(atExit));
     try {
-      const files = await writeKubeconfigs(environment, options.dir ?? temporary ?? ".tmc");
+      const environment = isReal
+        ? await startRealEnvironment((line) => io.err(`${line}\n`), interruption.signal)
+        : await startEmbeddedEnvironment();
       try {
+        const files = await writeKubeconfigs(environment, dir);
+        atExit.push(files.remove);
         await runEnvironment(io, options, {
           environment,
           files,
@@ -80,10 +84,11 @@ export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> 
           signal: interruption.signal,
         });
       } finally {
-        await files.remove();
+        await environment.stop();
       }
     } finally {
-      await environment.stop();
+      cancelAtExit();
+      runAll(atExit);
     }
   } catch (error) {
     if (!interruption.signal.aborted) throw error; // after an interrupt, the error is a consequence of the abort
@@ -93,6 +98,11 @@ export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> 
   if (options.once !== true && options.output === "text") {
     io.out("Stopped. Nothing is running any more, and nothing was kept.\n");
   }
+}
+
+/** Runs tasks, the last one first. */
+function runAll(tasks: readonly (() => void)[]): void {
+  for (const task of tasks.toReversed()) task();
 }
 
 async function runEnvironment(
@@ -291,7 +301,7 @@ async function runBoard(
       });
     },
     onQuit: terminal.interrupt,
-    atExit: terminal.atExit,
+    atExit: io.atExit,
   });
   subscribe(board.requestDraw);
   const stopListening = controller.cache.onChange(board.requestDraw);

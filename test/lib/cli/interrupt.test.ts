@@ -14,12 +14,15 @@ function aProcess() {
   return { codes, emitter, process: { on: emitter.on.bind(emitter), exit } as unknown as NodeJS.Process };
 }
 
-it.each(["SIGINT", "SIGTERM"])("untilInterrupted resolves at the first %s and exits at the second", async (signal) => {
-  const { codes, emitter, process } = aProcess();
-  const interrupted = untilInterrupted(process);
-  emitter.emit(signal);
-  await interrupted;
-  expect(codes).toEqual([]);
-  emitter.emit(signal);
-  expect(codes).toEqual([130]);
-});
+it.each(["SIGINT", "SIGTERM", "SIGHUP"])(
+  "untilInterrupted resolves at the first %s and exits at the second",
+  async (signal) => {
+    const { codes, emitter, process } = aProcess();
+    const interrupted = untilInterrupted(process);
+    emitter.emit(signal);
+    await interrupted;
+    expect(codes).toEqual([]);
+    emitter.emit(signal);
+    expect(codes).toEqual([130]);
+  },
+);

@@ -24,6 +24,8 @@ export type RunOptions = Readonly<{
   input?: string;
   interrupted?: Promise<void>;
   terminal?: Terminal;
+  /** Gets the tasks that the command registers for the exit of the process, as long as they are registered. */
+  atExit?: (() => void)[];
   /** Called with everything that the command prints. */
   onPrint?: (text: string) => void;
 }>;
@@ -46,6 +48,10 @@ export async function tmc(args: readonly string[], options: RunOptions = {}): Pr
     confirm: async () => options.answer,
     readInput: async () => options.input ?? "",
     untilInterrupted: () => options.interrupted ?? new Promise<void>(() => {}),
+    atExit: (task) => {
+      options.atExit?.push(task);
+      return () => void options.atExit?.splice(options.atExit.indexOf(task), 1);
+    },
   };
   const code = await runTmc(args, io);
   return { code, out, err };

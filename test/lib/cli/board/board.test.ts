@@ -46,7 +46,10 @@ function aBoard() {
     onQuit: () => {
       seen.quits += 1;
     },
-    atExit: (task) => seen.exits.push(task),
+    atExit: (task) => {
+      seen.exits.push(task);
+      return () => void seen.exits.splice(seen.exits.indexOf(task), 1);
+    },
   });
   const drawn = (): string => {
     const text = seen.screen;
@@ -105,7 +108,7 @@ it("the board restores the terminal when the process exits, and leaves no timer"
   const { clock, input, output, seen, drawn } = aBoard();
   expect(seen.raw).toBe(true);
   drawn();
-  for (const task of seen.exits) task();
+  for (const task of [...seen.exits]) task();
   expect(drawn()).toContain("\x1b[?1049l");
   expect({ raw: seen.raw, timers: clock.pending }).toEqual({ raw: false, timers: 0 });
   expect([input.listenerCount("data"), output.listenerCount("resize")]).toEqual([0, 0]);

@@ -1,10 +1,23 @@
-import { EventEmitter } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Terminal } from "../../../../lib/cli/cli-io.ts";
 import { tmc } from "../support.ts";
+
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+type LocalProcess = ChildProcessByStdio<null, Readable, null>;
+
+async function readFolder(dir: string): Promise<Readonly<Record<string, string>>> {
+  const names = await readdir(dir);
+  return Object.fromEntries(
+    await Promise.all(names.toSorted().map(async (name) => [name, await readFile(join(dir, name), "utf8")] as const)),
+  );
+}
 
 async function inFolder<T>(work: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), "tmc-local-test-"));
@@ -91,12 +104,87 @@ describe("tmc local", () => {
         },
       });
       expect(code).toBe(0);
-      expect(files.toSorted()).toEqual(["east.kubeconfig", "kcp.kubeconfig", "west.kubeconfig"]);
+      expect(files.toSorted()).toEqual(["east.kubeconfig", "kcp.kubeconfig", "local.lock", "west.kubeconfig"]);
       expect(out).toContain("export KUBECONFIG=");
       expect(out).toMatch(/^\d\d:\d\d:\d\d {2}east: Ready: v1/m);
       expect(out).toMatch(/Stopped\. Nothing is running any more, and nothing was kept\.\n$/);
       expect(await readdir(dir)).toEqual([]);
     }));
+
+  it("a second tmc local in the same directory fails, and changes no file of the first", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      const running = Promise.withResolvers<void>();
+      let printed = "";
+      const first = tmc(["local", "--dir", dir], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          printed += text;
+          if (printed.includes("Events:")) running.resolve();
+        },
+      });
+      await Promise.race([running.promise, first]);
+      const before = await readFolder(dir);
+      const second = await tmc(["local", "--dir", dir, "--once"]);
+      expect(second).toEqual({
+        code: 1,
+        out: "",
+        err: `tmc: already running here (pid ${process.pid}); use --dir to name another folder\n`,
+      });
+      expect(await readFolder(dir)).toEqual(before);
+      interrupt.resolve();
+      expect((await first).code).toBe(0);
+      expect(await readdir(dir)).toEqual([]);
+    }));
+
+  it("tmc local removes only files that it has written", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      const foreign = join(dir, "east.kubeconfig");
+      const { code } = await tmc(["local", "--dir", dir], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          if (text.includes("Events:")) writeFile(foreign, "other").then(interrupt.resolve, interrupt.reject);
+        },
+      });
+      expect(code).toBe(0);
+      expect(await readFolder(dir)).toEqual({ "east.kubeconfig": "other" });
+    }));
+
+  it("tmc local replaces the files of a process that was killed", () =>
+    inFolder(async (dir) => {
+      await writeFile(join(dir, "kcp.kubeconfig"), "stale");
+      // No process has this pid: it is above the maximum of Linux and macOS.
+      const killed = { pid: 2 ** 30, host: hostname(), started: "long ago" };
+      await writeFile(join(dir, "local.lock"), JSON.stringify(killed));
+      const { code, err } = await tmc(["local", "--dir", dir, "--once"]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(await readdir(dir)).toEqual([]);
+    }));
+
+  it.each([
+    ["the terminal is closed", (child: LocalProcess) => void child.kill("SIGHUP"), 0],
+    ["the reader of its output ends", (child: LocalProcess) => void child.stdout.destroy(), 0],
+    ["it is interrupted", (child: LocalProcess) => void child.kill("SIGINT"), 0],
+  ])("the process of tmc local removes its files when %s", (_what, end, code) =>
+    inFolder(async (dir) => {
+      const child = spawn(process.execPath, ["bin/tmc.ts", "local", "--dir", dir], {
+        cwd: root,
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      try {
+        // The first output is the welcome message; events follow.
+        await once(child.stdout, "data");
+        expect(await readdir(dir)).toContain("kcp.kubeconfig");
+        const exit = once(child, "exit");
+        end(child);
+        expect(await exit).toEqual([code, null]);
+        expect(await readdir(dir)).toEqual([]);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    }),
+  );
 
   it("tmc local -o json prints events as lines of JSON", () =>
     inFolder(async (dir) => {
@@ -147,13 +235,16 @@ describe("tmc local", () => {
           pause: () => {},
         }),
         interrupt: interrupt.resolve,
-        atExit: (task) => exits.push(task),
       };
-      const { code, out } = await tmc(["local", "--dir", dir], { interrupted: interrupt.promise, terminal });
+      const { code, out } = await tmc(["local", "--dir", dir], {
+        interrupted: interrupt.promise,
+        terminal,
+        atExit: exits,
+      });
       expect(code).toBe(0);
       expect(screen.endsWith("\x1b[?1049l")).toBe(true);
       expect(raw).toBe(false);
-      expect(exits).toHaveLength(1);
+      expect(exits).toEqual([]);
       expect(out).toBe("Stopped. Nothing is running any more, and nothing was kept.\n");
     }));
 });
