@@ -2,7 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { ApiError } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
-import { loadCliKubeconfig } from "@tmc/kube/kubeconfig/cli-kubeconfig.ts";
+import { loadCliKubeconfig, NoKubeconfigError } from "@tmc/kube/kubeconfig/cli-kubeconfig.ts";
 import type { ResolvedContext } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
@@ -117,11 +117,9 @@ export async function openEndpoint(io: CliIo, options: WorkspaceOptions): Promis
 
 /** Loads the kubeconfig context that the options select. */
 export async function openContext(io: CliIo, { kubeconfig, context }: WorkspaceOptions): Promise<ResolvedContext> {
-  const paths = kubeconfig ?? (io.env.KUBECONFIG || undefined);
-  return loadCliKubeconfig({ paths, context }).catch((error: unknown) => {
-    if (!(error instanceof Error) || !error.message.endsWith(": ENOENT")) throw error;
-    const message = `${error.message.replace(/ENOENT$/, "no such file")}; set --kubeconfig or KUBECONFIG`;
-    throw new ControllerError("invalid", message, { cause: error });
+  return loadCliKubeconfig({ file: kubeconfig, paths: io.env.KUBECONFIG, context }).catch((error: unknown) => {
+    if (!(error instanceof NoKubeconfigError)) throw error;
+    throw new ControllerError("invalid", `${error.message}; set --kubeconfig or KUBECONFIG`, { cause: error });
   });
 }
 
