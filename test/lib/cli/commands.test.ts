@@ -3,9 +3,11 @@ import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
+import { labelsOfOne } from "../../../lib/cli/placement/create-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 import { acceptIdentityAnnotation } from "../../../lib/registration/identity.ts";
 import { reconcileRequestedAnnotation } from "../../../lib/relay/event-to-key/fingerprint.ts";
+import { eventually } from "../../support/eventually.ts";
 import { beReady, decidePlacement, startTestWorkspace, type TestWorkspace } from "./support.ts";
 
 let workspace: TestWorkspace;
@@ -18,9 +20,9 @@ beforeAll(async () => {
   const commands = [
     "cluster register east --location us-east-1 --label region=us-east --label tier=gold --capability compute",
     "cluster register west --location us-west-2 --label region=us-west --taint upgrade=soon:NoSchedule",
-    "placement create shop",
-    "placement create edge --strategy Spread",
-    "placement create training --strategy Affinity --capability gpu",
+    "placement create shop --all-workloads",
+    "placement create edge -n edge --strategy Spread",
+    "placement create training --type job --strategy Affinity --capability gpu",
   ];
   for (const command of commands) expect(await run(command)).toMatchObject({ code: 0, err: "" });
   clock.shown += 60_000;
@@ -77,6 +79,7 @@ training   Affinity     <none>     NotReady   72s   NoSuitableClusters   0 of 2 
   "placement describe training": `
 Name:                     training
 Strategy:                 Affinity
+workloadSelector:         {"workloadTypes":[{"apiVersion":"batch/v1","kind":"Job"}]}
 capabilityRequirements:   [{"type":"gpu","required":true}]
 deletionPolicy:           Delete
 volumes:                  Retain
@@ -255,14 +258,14 @@ describe("commands that change objects", () => {
 
   it("tmc cluster register --dry-run stores nothing", async () => {
     expect((await workspace.run("cluster register dry --location x --dry-run")).out).toBe(
-      "clusterregistration.tmc.kcp.io/dry registered (dry run)\n",
+      "clusterregistration.tmc.kcp.io/dry registered (server dry run)\n",
     );
     expect((await workspace.run("cluster status dry")).code).toBe(1);
   });
 
   it("tmc placement create creates a placement from its options", async () => {
     const { out } = await workspace.run(
-      "placement create p --strategy Spread --location-selector region=us-west --cluster west,east --prefer-cluster west --number-of-clusters 2 --dry-run -o json",
+      "placement create p --strategy Spread --location-selector region=us-west --cluster west,east --prefer-cluster west --clusters 2 --dry-run -o json",
     );
     expect(JSON.parse(out)).toMatchObject({
       spec: {
@@ -273,6 +276,85 @@ describe("commands that change objects", () => {
         numberOfClusters: 2,
       },
     });
+  });
+
+  it.each([
+    "placement create p --all-workloads --dry-run=server -o yaml",
+    "cluster register r --location x --dry-run=server -o yaml",
+    "cluster register r --location x --dry-run=client -o yaml",
+  ])("tmc %s prints a manifest without what a server adds", async (command) => {
+    const { code, out } = await workspace.run(command);
+    expect(code).toBe(0);
+    const { metadata, ...rest } = load(out) as Record<string, unknown>;
+    expect(metadata).toEqual({ name: expect.stringMatching(/^[pr]$/) });
+    expect(Object.keys(rest).toSorted()).toEqual(["apiVersion", "kind", "spec"]);
+  });
+
+  it("tmc placement create warns about a placement that selects no workloads, and --wait says so too", async () => {
+    const create = workspace.run("placement create nothing --wait", { clock: systemClock });
+    await eventually(() =>
+      decidePlacement(workspace, "nothing").then(
+        () => undefined,
+        () => "the placement to be created",
+      ),
+    );
+    const { code, out, err } = await create;
+    expect([code, err]).toEqual([
+      0,
+      "warning: placement nothing selects no workloads; select them with --for, -n, --selector, --type or --all-workloads\n",
+    ]);
+    expect(out).toContain(
+      "/nothing is Ready on east, but places no workloads: it has no workloadSelector, and selects nothing\n",
+    );
+    await workspace.run("placement delete nothing --yes");
+  });
+
+  it("tmc placement create --for selects one workload by labels that only it has", async () => {
+    const deployment = (name: string, labels: Record<string, string>) => ({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name, namespace: "default", labels },
+      spec: {
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "c", image: "nginx" }] } },
+      },
+    });
+    const collection = {
+      type: { group: "apps", version: "v1", plural: "deployments" },
+      namespace: "default",
+    };
+    await workspace.client.create(collection, deployment("web", { app: "web", version: "1" }));
+    await workspace.client.create(collection, deployment("api", { version: "1" }));
+    const { out } = await workspace.run("placement create web --for deployment/web --dry-run=client -o json");
+    expect(JSON.parse(out).spec).toEqual({
+      workloadSelector: {
+        labelSelector: { matchLabels: { app: "web" } },
+        workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+        namespaces: ["default"],
+      },
+    });
+    expect(await workspace.run("placement create api --for deployment/api")).toEqual({
+      code: 1,
+      out: "",
+      err: "tmc: deployment.apps/api has no labels that only it has in namespace default; add one (kubectl label deployment/api -n default placed-alone=api), or use --selector\n",
+    });
+    expect((await workspace.run("placement create x --for deployment/x")).err).toContain("not found in namespace");
+    for (const name of ["web", "api"]) await workspace.client.delete({ ...collection, name });
+  });
+
+  it.each<[string, Record<string, string>, Record<string, string>[], Record<string, string> | undefined]>([
+    ["one label that names it", { app: "web", tier: "x" }, [{ app: "api", tier: "x" }], { app: "web" }],
+    ["one label although it is alone", { team: "a" }, [], { team: "a" }],
+    [
+      "two labels if one does not suffice",
+      { app: "web", tier: "x", zone: "z" },
+      [{ app: "web", tier: "y", zone: "z" }],
+      { app: "web", tier: "x" },
+    ],
+    ["no label that changes with a release", { "helm.sh/chart": "web-1.0", version: "1" }, [], undefined],
+    ["no labels if another workload has them all", { app: "web" }, [{ app: "web" }], undefined],
+  ])("a workload is distinguished by %s", (_, labels, others, chosen) => {
+    expect(labelsOfOne(labels, others)).toEqual(chosen);
   });
 
   it.each([
