@@ -15,6 +15,7 @@ import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 import { reconciledTypes } from "../upstream/reconciled-types.ts";
 import { recordResource } from "../upstream/watched-resources.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
+import { commandName } from "./names.ts";
 
 /** The options that select the kcp workspace, named as in kubectl. */
 export type WorkspaceOptions = Readonly<{
@@ -130,7 +131,7 @@ function withAdvice(error: unknown, { server }: KubeClient): unknown {
   const isUnknownType = error.status === 404 && error.body?.details?.name === undefined;
   if (isUnknownType) {
     return advised(
-      `${server}: the server does not serve TMC's API; bind the APIExport in the workspace (tmc bind), or install the CRDs (tmc manifests)`,
+      `${server}: the server does not serve TMC's API; bind the APIExport in the workspace (${commandName()} bind), or install the CRDs (${commandName()} manifests)`,
     );
   }
   if (error.status === 401) return advised(`${server}: the server rejects the credentials of the kubeconfig`);

@@ -2,7 +2,7 @@ import { Argument } from "commander";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ClusterDecision } from "../../placement/explain.ts";
-import { parseName } from "../names.ts";
+import { commandName, parseName } from "../names.ts";
 import { ageOf, formatFields, formatTable } from "../output.ts";
 
 /** The name of the resource in messages, as kubectl prints it. */
@@ -72,7 +72,8 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
   ]);
   const decisions = status?.decisions ?? [];
   const omitted = status?.decisionsOmitted;
-  const rest = omitted === undefined ? "" : `and ${omitted.count} more; see tmc explain ${metadata.name}\n`;
+  const rest =
+    omitted === undefined ? "" : `and ${omitted.count} more; see ${commandName()} explain ${metadata.name}\n`;
   const parts = [
     fields,
     ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions)}${rest}`]),

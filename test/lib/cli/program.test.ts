@@ -6,31 +6,31 @@ import { tmc } from "./support.ts";
 
 describe("tmc", () => {
   it.each<[string, string]>([
-    ["clustr list", "tmc: unknown command 'clustr' (did you mean cluster?); see tmc --help"],
-    ["cluster lisst", "tmc: unknown command 'lisst' (did you mean list?); see tmc cluster --help"],
+    ["clustr list", "tmc: unknown command 'clustr' (did you mean cluster?); see ./tmc --help"],
+    ["cluster lisst", "tmc: unknown command 'lisst' (did you mean list?); see ./tmc cluster --help"],
     [
       "cluster list --contxt a",
-      "tmc: unknown option '--contxt' (did you mean --context?); see tmc cluster list --help",
+      "tmc: unknown option '--contxt' (did you mean --context?); see ./tmc cluster list --help",
     ],
     [
       "cluster register x",
-      "tmc: required option '--location <location>' not specified; see tmc cluster register --help",
+      "tmc: required option '--location <location>' not specified; see ./tmc cluster register --help",
     ],
     [
       "cluster register root:x --location y",
-      "tmc: command-argument value 'root:x' is invalid for argument 'name'. expected a name, not a path; use --workspace for a path; see tmc cluster register --help",
+      "tmc: command-argument value 'root:x' is invalid for argument 'name'. expected a name, not a path; use --workspace for a path; see ./tmc cluster register --help",
     ],
     [
       "placement create a --strategy Best",
-      "tmc: option '--strategy <strategy>' argument 'Best' is invalid. Allowed choices are RoundRobin, Spread, Affinity; see tmc placement create --help",
+      "tmc: option '--strategy <strategy>' argument 'Best' is invalid. Allowed choices are RoundRobin, Spread, Affinity; see ./tmc placement create --help",
     ],
     [
       "explain a --with-taint nonsense",
-      "tmc: option '--with-taint <[cluster:]key=value:effect>' argument 'nonsense' is invalid. expected key=value:effect, or cluster:key=value:effect for one cluster; the effects are NoSchedule, PreferNoSchedule and NoExecute; see tmc explain --help",
+      "tmc: option '--with-taint <[cluster:]key=value:effect>' argument 'nonsense' is invalid. expected key=value:effect, or cluster:key=value:effect for one cluster; the effects are NoSchedule, PreferNoSchedule and NoExecute; see ./tmc explain --help",
     ],
     [
       "cluster list -o jsn",
-      "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see tmc cluster list --help",
+      "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see ./tmc cluster list --help",
     ],
     ["reconcile thing a", "tmc: command-argument value 'thing' is invalid for argument 'kind'"],
     ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
