@@ -96,13 +96,18 @@ export function parseRelayFlags(flags: RelayFlags): readonly [errors: readonly s
 }
 
 /**
- * Returns the manifests of a relay in a Kubernetes cluster: two pods, spread over nodes and zones. The pods need no
+ * Returns the manifests of a relay in a Kubernetes cluster, in the order in which they can be applied: two pods, spread over nodes and zones. The pods need no
  * permissions in that cluster; in AWS they may only send to the work queue and read one secret.
  */
 export function relayManifests(settings: RelayManifestSettings): readonly object[] {
   const { namespace, roleArn } = settings;
   const metadata = { name, namespace, labels };
   return [
+    {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: namespace, labels: { "app.kubernetes.io/part-of": "tmc" } },
+    },
     {
       apiVersion: "v1",
       kind: "ServiceAccount",

@@ -32,8 +32,9 @@ const environmentOf = (objects: readonly KubeObject[]): Record<string, string> =
   Object.fromEntries(podOf(objects).containers[0].env.map(({ name, value }) => [name, value]));
 
 describe("relay manifests", () => {
-  it("contain a ServiceAccount, a PodDisruptionBudget and a Deployment with two pods", () => {
-    const objects = relayObjects();
+  it("contain their Namespace, a ServiceAccount, a PodDisruptionBudget and a Deployment with two pods", () => {
+    const [namespace, ...objects] = relayObjects();
+    expect(namespace).toMatchObject({ kind: "Namespace", metadata: { name: "tmc-system" } });
     expect(objects.map(({ kind }) => kind)).toEqual(["ServiceAccount", "PodDisruptionBudget", "Deployment"]);
     expect(new Set(objects.map(({ metadata }) => metadata.namespace))).toEqual(new Set(["tmc-system"]));
     expect(objects[2]?.spec).toMatchObject({ replicas: 2 });
@@ -84,26 +85,31 @@ describe("relay manifests", () => {
   });
   it("annotate the ServiceAccount with a role only if one is set", () => {
     const roleArn = "arn:aws:iam::123456789012:role/tmc-relay";
-    expect(relayObjects()[0]?.metadata.annotations).toBeUndefined();
-    expect(relayObjects({ roleArn })[0]?.metadata.annotations).toEqual({ "eks.amazonaws.com/role-arn": roleArn });
+    expect(relayObjects()[1]?.metadata.annotations).toBeUndefined();
+    expect(relayObjects({ roleArn })[1]?.metadata.annotations).toEqual({ "eks.amazonaws.com/role-arn": roleArn });
   });
   it.each([
     ["with a secret in AWS Secrets Manager", {}],
     ["with a Kubernetes Secret", withKubernetesSecret],
-  ])("are accepted by a cluster with strict field validation, %s", async (_, changes) => {
-    const cluster = await startEmbeddedCluster({ name: "east", listen: false });
-    const client = createKubeClient({ endpoint: { server: cluster.url }, transport: cluster.transport() });
-    const plurals = ["serviceaccounts", "poddisruptionbudgets", "deployments"];
-    for (const [at, object] of relayObjects({ ...changes, namespace: "default" }).entries()) {
-      const [group = "", version = ""] = object.apiVersion.includes("/")
-        ? object.apiVersion.split("/")
-        : ["", object.apiVersion];
-      const type = { group, version, plural: plurals[at] ?? "" };
-      await client.create({ type, namespace: "default" }, object, { fieldValidation: "Strict", dryRun: true });
-    }
-    await client.close();
-    await cluster.stop();
-  });
+  ])(
+    "are accepted in their order by a cluster without the namespace, with strict field validation, %s",
+    async (_, changes) => {
+      const cluster = await startEmbeddedCluster({ name: "east", listen: false });
+      const client = createKubeClient({ endpoint: { server: cluster.url }, transport: cluster.transport() });
+      const plurals = ["namespaces", "serviceaccounts", "poddisruptionbudgets", "deployments"];
+      for (const [at, object] of relayObjects(changes).entries()) {
+        const [group = "", version = ""] = object.apiVersion.includes("/")
+          ? object.apiVersion.split("/")
+          : ["", object.apiVersion];
+        const type = { group, version, plural: plurals[at] ?? "" };
+        const { name = "", namespace } = object.metadata;
+        const patch = { type: "apply", body: object } as const;
+        await client.patch({ type, namespace, name }, patch, { fieldManager: "test", fieldValidation: "Strict" });
+      }
+      await client.close();
+      await cluster.stop();
+    },
+  );
 });
 
 describe("tmc manifests --format relay", () => {
@@ -130,7 +136,7 @@ describe("tmc manifests --format relay", () => {
     const { out, err } = run(...required, "--workspace", "root:a,root:b", "--workspace", "root:c", "--namespace", "x");
     expect(err).toBe("");
     const objects = loadAll(out) as KubeObject[];
-    expect(objects.map(({ metadata }) => metadata.namespace)).toEqual(["x", "x", "x"]);
+    expect(objects.map(({ metadata }) => metadata.namespace)).toEqual([undefined, "x", "x", "x"]);
     expect(environmentOf(objects).TMC_WORKSPACES).toBe("root:a,root:b,root:c");
   });
   it("tmc manifests --format relay prints all invalid options in one error", () => {
