@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -426,7 +429,11 @@ describe("errors of commands", () => {
     ["reconcile placement nope", 1, 'WorkloadPlacement "nope": not found'],
     ["cluster register east --location y", 1, 'cluster "east": already registered'],
     ["placement create shop", 1, 'placement "shop": already exists'],
-    ["cluster list --workspace root", 1, "the server does not serve TMC's API; bind the APIExport in the workspace"],
+    [
+      "cluster list --workspace root",
+      1,
+      "/clusters/root: the server does not serve TMC's API; select another workspace, such as --workspace root:demo, bind the APIExport in the workspace (./tmc bind), or install the CRDs (./tmc manifests)",
+    ],
     ["cluster list --workspace root:nope", 1, "root:nope"],
     ["cluster list --workspace a/b", 2, '--workspace "a/b": not a workspace path such as root:org:team'],
     ["cluster list --context nope", 1, 'kubeconfig: context "nope": not found; there are "demo", "root"'],
@@ -438,12 +445,24 @@ describe("errors of commands", () => {
     expect(outcome.err).toMatch(/^tmc: [^\n]+\n$/);
   });
 
+  it("tmc names the kubeconfig of tmc local if no kubeconfig is found and that one is in the working directory", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "tmc-hint-"));
+    const env = { KUBECONFIG: join(directory, "none") };
+    const before = await workspace.run("cluster list", { directory, env });
+    await mkdir(join(directory, ".tmc"));
+    await writeFile(join(directory, ".tmc/kcp.kubeconfig"), "");
+    const after = await workspace.run("cluster list", { directory, env });
+    await rm(directory, { recursive: true });
+    const missing = `tmc: kubeconfig "${env.KUBECONFIG}": no such file; `;
+    expect(before.err).toBe(`${missing}set --kubeconfig or KUBECONFIG\n`);
+    expect(after.err).toBe(`${missing}for tmc local, run: export KUBECONFIG=.tmc/kcp.kubeconfig\n`);
+  });
+
   it("tmc uses the workspace of --workspace instead of that of the context", async () => {
     expect((await workspace.run("cluster list --context root --workspace root:demo")).out).toContain("us-west-2");
   });
 
   it("tmc says that the server rejects the credentials of the kubeconfig", async () => {
-    const { readFile, writeFile } = await import("node:fs/promises");
     const stale = `${workspace.kubeconfig}.stale`;
     const text = await readFile(workspace.kubeconfig, "utf8");
     await writeFile(stale, text.replace(/token: .*/g, "token: stale"));
