@@ -37,6 +37,8 @@ export interface CliIo {
   err(text: string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** The working directory. */
+  readonly directory: string;
   /** Undefined when standard output is not a terminal. */
   readonly terminal: Terminal | undefined;
   /** Asks the user a yes/no question; undefined when standard input or error is not a terminal. */
@@ -55,6 +57,9 @@ export const processIo: CliIo = {
   err: (output) => void process.stderr.write(output),
   env: process.env,
   clock: systemClock,
+  get directory() {
+    return process.cwd();
+  },
   get terminal() {
     if (!process.stdout.isTTY) return undefined;
     return {

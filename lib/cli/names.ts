@@ -2,6 +2,11 @@ import { labelKeyErrors, labelValueErrors, subdomainErrors } from "@tmc/kube/sel
 import { InvalidArgumentError } from "commander";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
+/** Returns how a user of this copy of the command line calls it: `tmc` if it is installed, `./tmc` in a clone of the repository. */
+export function commandName(isBundled = !import.meta.url.endsWith(".ts")): string {
+  return isBundled ? "tmc" : "./tmc";
+}
+
 /** Validates an object name, for arguments and options. */
 export function parseName(text: string): string {
   if (text.includes(":")) throw new InvalidArgumentError("expected a name, not a path; use --workspace for a path.");

@@ -38,6 +38,24 @@ export function timeoutOption(
     .default(preset.seconds, preset.text);
 }
 
+/** Where a dry run ends: before the request, or in the server, which validates the object. */
+export type DryRun = "client" | "server";
+
+/** Creates the --dry-run option for a command that creates one object. */
+export function dryRunOption(kind: string): Option {
+  return new Option(
+    "--dry-run [where]",
+    `Print the ${kind} without storing it; server validates it too, client needs no server`,
+  )
+    .choices(["client", "server"])
+    .preset("server");
+}
+
+/** Returns the addition to the message of a dry run, as kubectl prints it. */
+export function dryRunText(dryRun: DryRun | undefined): string {
+  return dryRun === undefined ? "" : dryRun === "server" ? " (server dry run)" : " (dry run)";
+}
+
 /** Creates the argument that names a registered cluster. */
 export function clusterArgument(): Argument {
   return new Argument("<name>", "Name of the cluster").argParser(parseName);

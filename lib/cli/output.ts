@@ -43,6 +43,17 @@ export async function printObject(
   io.out(output === "json" || output === "yaml" ? formatObjects(object, output) : await text());
 }
 
+/** Returns an object without what a server adds: what remains belongs into a manifest. */
+export function withoutServerFields({ metadata, ...object }: KubeObject): KubeObject {
+  const { status: _, ...fields } = object;
+  const { uid, creationTimestamp, managedFields, resourceVersion, generation, annotations, ...rest } = metadata;
+  const kept = Object.entries(annotations ?? {}).filter(([key]) => key !== "kcp.io/cluster");
+  return {
+    ...fields,
+    metadata: { ...rest, ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }) },
+  };
+}
+
 /** Formats any value as a JSON or YAML document. */
 export function formatDocument(document: object, output: "json" | "yaml"): string {
   if (output === "json") return `${JSON.stringify(document, null, 2)}\n`;

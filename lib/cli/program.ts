@@ -13,6 +13,7 @@ import { manifestsCommand } from "./install/manifests.ts";
 import { unbindCommand } from "./install/unbind.ts";
 import { uninstallCommand } from "./install/uninstall.ts";
 import { localCommand } from "./local/local.ts";
+import { commandName } from "./names.ts";
 import { explainCommand } from "./placement/explain.ts";
 import { placementCommand } from "./placement/placement.ts";
 import { costCommand } from "./queue/cost.ts";
@@ -40,7 +41,7 @@ Examples:
   # Install TMC's APIExport in kcp
   tmc bootstrap
 
-In a clone of the repository, run the same commands as: npm run tmc -- <command>
+In a clone of the repository, run the same commands as: ./tmc <command>
 `;
 
 /** Builds the command tree of `tmc`. */
@@ -87,7 +88,7 @@ export function createProgram(io: CliIo = processIo): Command {
       .configureOutput({
         writeOut: io.out,
         writeErr: io.err,
-        outputError: (text, write) => write(`${toOneLine(text)}; see ${commandPath(command)} --help\n`),
+        outputError: (text, write) => write(`${toOneLine(text)}; see ${commandPath(command, commandName())} --help\n`),
       });
   }
   return program;
@@ -117,9 +118,10 @@ export function allCommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** Returns the full name of a command, such as `tmc cluster list`. */
-export function commandPath(command: Command): string {
-  return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`;
+/** Returns the full name of a command, such as `tmc cluster list`; `program` replaces the name of the program. */
+export function commandPath(command: Command, program?: string): string {
+  if (command.parent === null) return program ?? command.name();
+  return `${commandPath(command.parent, program)} ${command.name()}`;
 }
 
 /** Converts an error message of commander to our format; commander prints its suggestion on a second line. */

@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
 import type { KubeClient } from "@tmc/kube/client.ts";
-import { ApiError } from "@tmc/kube/errors.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
-import { loadCliKubeconfig } from "@tmc/kube/kubeconfig/cli-kubeconfig.ts";
+import { loadCliKubeconfig, NoKubeconfigError } from "@tmc/kube/kubeconfig/cli-kubeconfig.ts";
 import type { ResolvedContext } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
@@ -11,10 +13,12 @@ import { type Command, Option } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
+import { workspaces } from "../upstream/kcp-types.ts";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 import { reconciledTypes } from "../upstream/reconciled-types.ts";
 import { recordResource } from "../upstream/watched-resources.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
+import { commandName } from "./names.ts";
 
 /** The options that select the kcp workspace, named as in kubectl. */
 export type WorkspaceOptions = Readonly<{
@@ -71,7 +75,7 @@ export async function inWorkspace<T>(
   try {
     return await work(workspaceFor(client, namespace));
   } catch (error) {
-    throw withAdvice(error, client);
+    throw await withAdvice(error, client);
   } finally {
     await client.close();
   }
@@ -117,27 +121,63 @@ export async function openEndpoint(io: CliIo, options: WorkspaceOptions): Promis
 
 /** Loads the kubeconfig context that the options select. */
 export async function openContext(io: CliIo, { kubeconfig, context }: WorkspaceOptions): Promise<ResolvedContext> {
-  const paths = kubeconfig ?? (io.env.KUBECONFIG || undefined);
-  return loadCliKubeconfig({ paths, context }).catch((error: unknown) => {
-    if (!(error instanceof Error) || !error.message.endsWith(": ENOENT")) throw error;
-    const message = `${error.message.replace(/ENOENT$/, "no such file")}; set --kubeconfig or KUBECONFIG`;
-    throw new ControllerError("invalid", message, { cause: error });
+  return loadCliKubeconfig({ file: kubeconfig, paths: io.env.KUBECONFIG, context }).catch((error: unknown) => {
+    if (!(error instanceof NoKubeconfigError)) throw error;
+    const local = localKubeconfig(io, "kcp");
+    const advice =
+      local === undefined ? "set --kubeconfig or KUBECONFIG" : `for tmc local, run: export KUBECONFIG=${local}`;
+    throw new ControllerError("invalid", `${error.message}; ${advice}`, { cause: error });
   });
 }
 
+/** Returns the path of a kubeconfig that `tmc local` writes into the working directory; undefined if it is not there. */
+export function localKubeconfig({ directory }: CliIo, name: string): string | undefined {
+  const path = join(localFolder, `${name}.kubeconfig`);
+  return existsSync(join(directory, path)) ? path : undefined;
+}
+
+/** The same for a cluster, if the options select the kcp of that `tmc local`: a cluster of another kcp may have the same name. */
+export function localClusterKubeconfig(
+  io: CliIo,
+  { kubeconfig = io.env.KUBECONFIG ?? "" }: WorkspaceOptions,
+  cluster: string,
+): string | undefined {
+  const local = localKubeconfig(io, "kcp");
+  const paths = kubeconfig.split(delimiter).map((path) => resolve(io.directory, path));
+  if (local === undefined || !paths.includes(resolve(io.directory, local))) return undefined;
+  return localKubeconfig(io, cluster);
+}
+
+/** The default of `tmc local --dir`. */
+const localFolder = ".tmc";
+
 /** Adds advice for the user to an error of the server, where a remedy is known. */
-function withAdvice(error: unknown, { server }: KubeClient): unknown {
+async function withAdvice(error: unknown, client: KubeClient): Promise<unknown> {
   if (!(error instanceof ApiError)) return error;
+  const { server } = client;
   const advised = (message: string): ControllerError => new ControllerError(error.fault, message, { cause: error });
   const isUnknownType = error.status === 404 && error.body?.details?.name === undefined;
   if (isUnknownType) {
-    return advised(
-      `${server}: the server does not serve TMC's API; bind the APIExport in the workspace (tmc bind), or install the CRDs (tmc manifests)`,
-    );
+    const remedy = `bind the APIExport in the workspace (${commandName()} bind), or install the CRDs (${commandName()} manifests)`;
+    const child = await firstChildWorkspace(client);
+    const other = child === undefined ? "" : `select another workspace, such as --workspace ${child}, `;
+    return advised(`${server}: the server does not serve TMC's API; ${other}${remedy}`);
   }
   if (error.status === 401) return advised(`${server}: the server rejects the credentials of the kubeconfig`);
   if (error.status === 403 && server.includes("/clusters/")) {
     return advised(`${error.message} (the workspace may not exist, or you have no access to it)`);
   }
   return error;
+}
+
+/** Returns the path of a workspace below the one of a client; undefined if there is none, or if the user may not list them. */
+async function firstChildWorkspace(client: KubeClient): Promise<string | undefined> {
+  const [, path] = /\/clusters\/([^/]+)$/.exec(client.server) ?? [];
+  if (path === undefined) return undefined;
+  const { items } = await client.list({ type: workspaces }).catch((error: unknown) => {
+    if (faultOf(error) === undefined) throw error;
+    return { items: [] };
+  });
+  const names = items.map(({ metadata }) => metadata.name ?? "").toSorted();
+  return names.length === 0 ? undefined : `${path}:${names[0]}`;
 }

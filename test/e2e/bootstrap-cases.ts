@@ -84,7 +84,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
 
     it("reports a kcp without the export with --check", async () => {
       const { code, out, err } = await bootstrap("--check");
-      expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("run tmc bootstrap to repair it") });
+      expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("run ./tmc bootstrap to repair it") });
       expect(out).toContain("TMCAPIExportConfigured=False APIExportMissing\n  APIExport tmc.kcp.io does not exist\n");
     });
 

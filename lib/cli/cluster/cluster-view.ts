@@ -2,6 +2,7 @@ import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import { registrationsOfSameCluster } from "../../registration/identity.ts";
+import { commandName } from "../names.ts";
 import { ageOf, formatFields, formatTable } from "../output.ts";
 
 /** Returns the status of a cluster in the notation of `kubectl get nodes`, such as `Ready,SchedulingDisabled`. */
@@ -127,7 +128,7 @@ function sameClusterOf(
 function identityOf({ metadata, status }: ClusterRegistration): string | undefined {
   const { clusterUID, observedClusterUID } = status ?? {};
   if (observedClusterUID === undefined) return clusterUID;
-  return `${clusterUID ?? "unknown"} (registered)\n${observedClusterUID} (answers now; see tmc cluster accept-identity ${metadata.name})`;
+  return `${clusterUID ?? "unknown"} (registered)\n${observedClusterUID} (answers now; see ${commandName()} cluster accept-identity ${metadata.name})`;
 }
 
 const evictionText = (seconds: number): string =>

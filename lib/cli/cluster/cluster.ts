@@ -9,8 +9,16 @@ import { waitUntil } from "../../install/wait.ts";
 import { parseHypotheticalTaint } from "../../placement/what-if.ts";
 import { type CliIo, confirmDeletion, UsageError } from "../cli-io.ts";
 import { collectLabel, collectList } from "../names.ts";
-import { clusterArgument, findRegistration, timeoutOption, type WaitFlags } from "../options.ts";
-import { type Output, outputOption, printList, printObject } from "../output.ts";
+import {
+  clusterArgument,
+  type DryRun,
+  dryRunOption,
+  dryRunText,
+  findRegistration,
+  timeoutOption,
+  type WaitFlags,
+} from "../options.ts";
+import { type Output, outputOption, printList, printObject, withoutServerFields } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -21,8 +29,7 @@ import {
 import { acceptIdentityCommand } from "./accept-identity.ts";
 import { describeCluster, formatClusters } from "./cluster-view.ts";
 import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
-import { joinCommand } from "./join.ts";
-import { waitUntilReady } from "./wait-until-ready.ts";
+import { joinCommand, waitUntilReady } from "./join.ts";
 
 type OutputOptions = WorkspaceOptions & Readonly<{ output: Output }>;
 const resourceName = "clusterregistration.tmc.kcp.io";
@@ -87,7 +94,7 @@ type RegisterOptions = OutputOptions &
     capability?: readonly string[];
     taint?: readonly Taint[];
     kubeconfigSecret?: SecretReference;
-    dryRun?: true;
+    dryRun?: DryRun;
   }>;
 
 function registerCommand(io: CliIo): Command {
@@ -111,7 +118,7 @@ function registerCommand(io: CliIo): Command {
         `Secret that contains the kubeconfig of the cluster; append /key if its key is not kubeconfig. The command adds the label ${credentialsSecretLabel}, which allows its use`,
         parseSecretReference,
       )
-      .option("--dry-run", "Validate the registration on the server and print it without storing it")
+      .addOption(dryRunOption("registration"))
       .option("--wait", "Wait until the cluster is Ready")
       .addOption(timeoutOption())
       .addOption(outputOption(["table", "json", "yaml"])),
@@ -127,27 +134,33 @@ Examples:
   tmc cluster register gpu-1 --location eu-central-1 --kubeconfig-secret clusters/gpu-1 --wait
 `,
     )
-    .action((name: string, options: RegisterOptions) =>
-      inWorkspace(io, options, async (workspace) => {
-        const { output, dryRun = false, wait, timeout, kubeconfigSecret } = options;
-        if (kubeconfigSecret !== undefined && !dryRun) await allowUse(io, workspace, name, kubeconfigSecret);
-        const created = await workspace.client
-          .create<ClusterRegistration>({ type: resourceTypes.registrations }, newRegistration(name, options), {
-            dryRun,
-            fieldManager: "tmc-cli",
-            fieldValidation: "Strict",
-          })
-          .catch((error: unknown) => {
-            if (faultOf(error) !== "exists") throw error;
-            throw new Error(`cluster "${name}": already registered`, { cause: error });
-          });
-        await printObject(io, created, {
-          output,
-          text: () => `${resourceName}/${name} registered${dryRun ? " (dry run)" : ""}\n`,
-        });
-        if (wait === true && !dryRun) await waitUntilReady(io, workspace, name, timeout);
-      }),
-    );
+    .action((name: string, options: RegisterOptions) => register(io, name, options));
+}
+
+async function register(io: CliIo, name: string, options: RegisterOptions): Promise<void> {
+  const { output, dryRun, wait, timeout, kubeconfigSecret } = options;
+  const manifest = newRegistration(name, options);
+  const print = (registration: ClusterRegistration): Promise<void> =>
+    printObject(io, dryRun === undefined ? registration : withoutServerFields(registration), {
+      output,
+      text: () => `${resourceName}/${name} registered${dryRunText(dryRun)}\n`,
+    });
+  if (dryRun === "client") return print(manifest);
+  await inWorkspace(io, options, async (workspace) => {
+    if (kubeconfigSecret !== undefined && dryRun === undefined) await allowUse(io, workspace, name, kubeconfigSecret);
+    const created = await workspace.client
+      .create<ClusterRegistration>({ type: resourceTypes.registrations }, manifest, {
+        dryRun: dryRun !== undefined,
+        fieldManager: "tmc-cli",
+        fieldValidation: "Strict",
+      })
+      .catch((error: unknown) => {
+        if (faultOf(error) !== "exists") throw error;
+        throw new Error(`cluster "${name}": already registered`, { cause: error });
+      });
+    await print(created);
+    if (wait === true && dryRun === undefined) await waitUntilReady(io, workspace, name, timeout);
+  });
 }
 
 /** Labels the Secret, so that TMC may use it for the registration. */

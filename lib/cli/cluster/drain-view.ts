@@ -4,6 +4,7 @@ import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
 import { toleratedSeconds } from "../../placement/taints.ts";
 import { drainTaint } from "../../sync/targets/target-cluster.ts";
+import { commandName } from "../names.ts";
 import { formatAge } from "../output.ts";
 import { workloadTitle } from "../workload/workload-argument.ts";
 
@@ -28,7 +29,7 @@ const taint = { key: drainTaint, value: "", effect: "NoExecute" } as const;
 const blockingReasons: Readonly<Record<string, string>> = {
   LastCopy: "no other cluster fits",
   VolumeNotMovable: "its volumes stay on the cluster; allow the move with volumes: Recreate in its placement",
-  WorkloadVanished: "its workload no longer exists in the workspace; run tmc confirm",
+  WorkloadVanished: `its workload no longer exists in the workspace; run ${commandName()} confirm`,
   SyncDisabled: "sync is disabled on the workload",
   SyncPaused: "sync is paused on the workload",
   ClusterNotReady: "the cluster is not Ready",

@@ -2,6 +2,7 @@ import { delay } from "@tmc/kube/deadline.ts";
 import { Command } from "commander";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import { type CliIo, CommandExit } from "../cli-io.ts";
+import { commandName } from "../names.ts";
 import { clusterArgument, findRegistration, timeoutOption } from "../options.ts";
 import { formatDocument, type Output, outputOption } from "../output.ts";
 import { inWorkspace, type OpenWorkspace, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
@@ -49,10 +50,10 @@ type SchedulingCommand = Readonly<{
 
 function schedulingCommand(
   io: CliIo,
-  { name: commandName, summary, description, decide, done }: SchedulingCommand,
+  { name: subcommand, summary, description, decide, done }: SchedulingCommand,
 ): Command {
   return withWorkspaceOptions(
-    new Command(commandName).summary(summary).description(description).addArgument(clusterArgument()),
+    new Command(subcommand).summary(summary).description(description).addArgument(clusterArgument()),
   ).action((name: string, options: WorkspaceOptions) =>
     inWorkspace(io, options, async (workspace) => {
       await findRegistration(workspace, name);
@@ -172,7 +173,7 @@ export function progressLines(reported: Map<string, string>, remaining: readonly
 }
 
 function exitMessage(name: string, remaining: readonly RemainingWork[], outcome: DrainEnd["outcome"]): string {
-  const note = `the drain stays in effect until tmc cluster uncordon ${name}`;
+  const note = `the drain stays in effect until ${commandName()} cluster uncordon ${name}`;
   if (outcome === "blocked") return `cluster ${name}: not drained, ${remaining.length} cannot be evicted; ${note}`;
   const cause = outcome === "interrupted" ? "interrupted" : "timed out";
   return `cluster ${name}: ${cause}, ${remaining.length} remaining; ${note}`;

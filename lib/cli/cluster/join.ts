@@ -21,13 +21,14 @@ import {
 import { ensureObjects } from "../../install/ensure-objects.ts";
 import { formatObjectId, managedTypes } from "../../install/managed-object.ts";
 import { ignoreNotFound } from "../../install/unbind.ts";
+import { waitUntil } from "../../install/wait.ts";
+import { findCondition } from "../../model/condition.ts";
 import { parseDurationSeconds } from "../../model/timestamp.ts";
 import type { CliIo } from "../cli-io.ts";
 import { type AccessTypeFlags, accessTypeOptions, readAccessTypes } from "../install/access-options.ts";
 import { collectLabel } from "../names.ts";
 import { clusterArgument, timeoutOption } from "../options.ts";
 import { inWorkspace, type OpenWorkspace, openContext, resourceTypes } from "../workspace.ts";
-import { waitUntilReady } from "./wait-until-ready.ts";
 
 type JoinOptions = AccessTypeFlags &
   Readonly<{
@@ -202,4 +203,23 @@ function parseLifetime(text: string): number {
     throw new InvalidArgumentError("expected a duration of at least 10m.");
   }
   return seconds;
+}
+
+/** Waits until a registered cluster is Ready. The timeout error has the reason why it is not. */
+export async function waitUntilReady(
+  io: CliIo,
+  workspace: OpenWorkspace,
+  name: string,
+  timeoutSeconds: number,
+): Promise<void> {
+  await waitUntil(
+    `cluster ${name} to be Ready`,
+    async () => {
+      const ready = findCondition((await workspace.registration(name)).status?.conditions, "Ready");
+      if (ready?.status === "True") return { done: true };
+      return { missing: ready === undefined ? "no controller has probed it" : `${ready.reason}: ${ready.message}` };
+    },
+    { timeoutMs: timeoutSeconds * 1000, clock: io.clock },
+  );
+  io.out(`clusterregistration.tmc.kcp.io/${name} is Ready\n`);
 }

@@ -1,10 +1,13 @@
-import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { Argument, Command } from "commander";
 import { bindingName, exportWorkspace } from "../../api/group.ts";
 import { bindExport, boundTypes } from "../../install/bind.ts";
 import { userRoles } from "../../install/bootstrap-objects.ts";
 import { ensureObjects } from "../../install/ensure-objects.ts";
 import { ensureWorkspace } from "../../install/workspaces.ts";
+import { workspaces } from "../../upstream/kcp-types.ts";
 import type { CliIo } from "../cli-io.ts";
 import { parseName, parseWorkspaceArgument } from "../names.ts";
 import { timeoutOption } from "../options.ts";
@@ -57,6 +60,9 @@ export function bindCommand(io: CliIo): Command {
       withKcp(io, options, async ({ kcp, path, client }) => {
         const wait = { timeoutMs: options.timeout * 1000, clock: io.clock };
         if (options.create === true) await ensureWorkspace(kcp, path, wait);
+        else if (!(await mayExist(kcp, path))) {
+          throw new ControllerError("not-found", `workspace "${path}": does not exist; add --create to create it`);
+        }
         const { binding, isChanged } = await bindExport(client, provider, { ...wait, name: options.name });
         if (options.roles) {
           // A user who may bind an export may lack the permission to create roles; the binding itself has succeeded.
@@ -77,4 +83,21 @@ export function bindCommand(io: CliIo): Command {
         }
       }),
     );
+}
+
+/**
+ * Returns false if the parent of a workspace does not have it. The wait for the binding cannot know: kcp answers 404 also while it
+ * prepares a new workspace. A user who may not read the parent gets no answer, which counts as true.
+ */
+async function mayExist(kcp: KubeClient, path: string): Promise<boolean> {
+  const at = path.lastIndexOf(":");
+  if (at < 0) return true;
+  try {
+    await kcp.at(`/clusters/${path.slice(0, at)}`).get({ type: workspaces, name: path.slice(at + 1) });
+    return true;
+  } catch (error) {
+    if (faultOf(error) === "forbidden") return true;
+    if (error instanceof ApiError && error.status === 404 && error.body?.details?.name !== undefined) return false;
+    throw error;
+  }
 }

@@ -9,6 +9,7 @@ import { durationForm, parseDurationSeconds } from "../../model/timestamp.ts";
 import type { CustomType } from "../../upstream/custom-types.ts";
 import type { CliIo } from "../cli-io.ts";
 import { readCustomTypes } from "../controller/custom-type-files.ts";
+import { commandName } from "../names.ts";
 import { timeoutOption } from "../options.ts";
 import { formatDocument, formatTable, outputOption } from "../output.ts";
 import { type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
@@ -126,7 +127,7 @@ async function check(
   if (findings.length > 0) {
     throw new ControllerError(
       "invalid",
-      `${path}: the installation does not match this version; run tmc bootstrap to repair it`,
+      `${path}: the installation does not match this version; run ${commandName()} bootstrap to repair it`,
     );
   }
 }

@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { acceptedRecord, type HubRecord, renewedRecord } from "../../upstream/hub-identity.ts";
 import { createHubRecord, type HubRecordStore, openHubRecord } from "../../upstream/hub-record.ts";
 import { type CliIo, confirmDeletion } from "../cli-io.ts";
+import { commandName } from "../names.ts";
 import { formatDocument, outputOption } from "../output.ts";
 import { inWorkspace, type OpenWorkspace, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
 
@@ -105,7 +106,10 @@ async function requireRecord(store: HubRecordStore): Promise<HubRecord> {
 
 function parsed(record: HubRecord | "invalid"): HubRecord {
   if (record !== "invalid") return record;
-  throw new ControllerError("invalid", 'the stored identity cannot be parsed; replace it with "tmc hub new-identity"');
+  throw new ControllerError(
+    "invalid",
+    `the stored identity cannot be parsed; replace it with "${commandName()} hub new-identity"`,
+  );
 }
 
 function formatRecord({ id, servers }: HubRecord): string {

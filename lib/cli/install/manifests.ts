@@ -9,7 +9,7 @@ import { clusterRoles } from "../../api/rbac.ts";
 import { apiResourceSchema, customResourceDefinition } from "../../api/resource-schema.ts";
 
 import { clusterAccess } from "../../install/cluster-access.ts";
-import { collectList } from "../names.ts";
+import { collectList, commandName } from "../names.ts";
 import { type AccessTypeFlags, accessTypeOptions, readAccessTypes } from "./access-options.ts";
 import {
   type ControllerManifestFlags,
@@ -173,7 +173,7 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
     .option("--group <name>", "Give access to this group instead of a service account (cluster-access only)")
     .addHelpText("after", examples);
   return accessTypeOptions(command, " (cluster-access only)")
-    .showHelpAfterError("(see tmc manifests --help)")
+    .showHelpAfterError(`(see ${commandName()} manifests --help)`)
     .action(({ format, output = "yaml", ...options }: Flags, command: Command) => {
       if (format === "cluster-access") {
         write(renderItems(clusterAccess({ ...readAccessTypes(options), group: options.group }), output));

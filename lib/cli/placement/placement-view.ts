@@ -1,7 +1,24 @@
+import { Argument } from "commander";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ClusterDecision } from "../../placement/explain.ts";
+import { commandName, parseName } from "../names.ts";
 import { ageOf, formatFields, formatTable } from "../output.ts";
+
+/** The name of the resource in messages, as kubectl prints it. */
+export const placementResource = "workloadplacement.tmc.kcp.io";
+
+/** Creates the argument that names a placement. */
+export function placementArgument(): Argument {
+  return new Argument("<name>", "Name of the placement").argParser(parseName);
+}
+
+/** Returns why a placement places no workloads, as its controller or its spec says; undefined if it may place some. */
+export function reasonForNoWorkloads({ spec, status }: WorkloadPlacement): string | undefined {
+  const nothing = status?.conditions?.find(({ reason }) => reason === "NothingSelected");
+  if (nothing !== undefined) return nothing.message;
+  return spec.workloadSelector === undefined ? "it has no workloadSelector, and selects nothing" : undefined;
+}
 
 /** Returns the status of a placement as one word. */
 export function placementStatus({
@@ -55,7 +72,8 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
   ]);
   const decisions = status?.decisions ?? [];
   const omitted = status?.decisionsOmitted;
-  const rest = omitted === undefined ? "" : `and ${omitted.count} more; see tmc explain ${metadata.name}\n`;
+  const rest =
+    omitted === undefined ? "" : `and ${omitted.count} more; see ${commandName()} explain ${metadata.name}\n`;
   const parts = [
     fields,
     ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions)}${rest}`]),

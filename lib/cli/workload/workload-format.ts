@@ -16,6 +16,10 @@ export type WorkloadDetails = Readonly<{
   /** Other placements that select the workload but do not govern it. */
   otherPlacements: readonly string[];
   references: readonly string[];
+  /** The namespace of its copies; undefined if there are none. */
+  downstreamNamespace: string | undefined;
+  /** The kubectl command that shows the copy on a cluster, by the name of the cluster. */
+  commands: ReadonlyMap<string, string>;
   view: WorkloadView;
 }>;
 
@@ -25,14 +29,15 @@ export function describeWorkload(
   { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
 ): string {
   const { title, namespace, generation, placement, otherPlacements, references, view } = details;
-  const { readiness, desired, ready, missing, controls, conditions, copies } = view;
+  const { readiness, missing, controls, conditions, copies } = view;
   const otherConditions = conditions.filter(({ type, status }) => type !== "Ready" && status === "True");
   const fields = formatFields([
     ["Name", title],
     ["Namespace", namespace],
     ["Status", `${readiness.isReady ? "Ready" : notReadyText(readiness.reason)}: ${readiness.message}`],
-    ["Replicas", desired === undefined && ready === undefined ? undefined : `${ready ?? 0} ready of ${desired ?? 0}`],
+    ["Replicas", replicasText(view, nowMs)],
     ["Generation", generation === undefined ? undefined : String(generation)],
+    ["Downstream namespace", details.downstreamNamespace],
     ["Placement", placement === undefined ? "" : placementText(placement)],
     ["Also selected by", otherPlacements.length === 0 ? undefined : otherPlacements.join(", ")],
     ["Dependencies", references.length === 0 ? undefined : references.join("\n")],
@@ -70,7 +75,23 @@ export function describeWorkload(
       message === "" ? "-" : message,
     ];
   });
-  return `${fields}\n${formatTable([...columns, ...(wide ? ["HEARTBEAT", "REASON"] : []), "MESSAGE"], rows)}`;
+  const table = formatTable([...columns, ...(wide ? ["HEARTBEAT", "REASON"] : []), "MESSAGE"], rows);
+  const commands = copies.flatMap(({ targetCluster }) => details.commands.get(targetCluster) ?? []);
+  const onClusters =
+    commands.length === 0 ? "" : `\n${commandsTitle}\n${commands.map((each) => `  ${each}\n`).join("")}`;
+  return `${fields}\n${table}${onClusters}`;
+}
+
+const commandsTitle = "To see it on its clusters, if your kubeconfig has a context for each of them:";
+
+/** A cluster that is not Ready is named, because its replicas do not count as ready. */
+function replicasText({ desired, ready, uncounted }: WorkloadView, nowMs: number): string | undefined {
+  if (desired === undefined && ready === undefined) return undefined;
+  const missing = uncounted.map(({ targetCluster, lastHeartbeat }) => {
+    const age = ageOf(lastHeartbeat, nowMs);
+    return `; ${targetCluster} is not Ready, ${age === undefined ? "never heard from" : `last heard from ${age} ago`}`;
+  });
+  return `${ready ?? 0} ready of ${desired ?? 0} desired${missing.join("")}`;
 }
 
 const notReadyText = (reason: string): string => (reason === "NotReady" ? reason : `NotReady: ${reason}`);
@@ -93,6 +114,7 @@ export function workloadDocument(details: WorkloadDetails): object {
     status,
     placement: placement?.metadata.name ?? null,
     selectedClusters: placement?.status?.selectedClusters ?? [],
+    downstreamNamespace: details.downstreamNamespace ?? null,
     ...(otherPlacements.length === 0 ? {} : { alsoSelectedBy: otherPlacements }),
     replicas: desired === undefined && ready === undefined ? null : { desired: desired ?? 0, ready: ready ?? 0 },
     references,
@@ -110,6 +132,7 @@ export function workloadDocument(details: WorkloadDetails): object {
         message: message === "" ? null : message,
         lastObservedTime: lastObserved ?? null,
         lastHeartbeat: lastHeartbeat ?? null,
+        command: details.commands.get(targetCluster) ?? null,
       }),
     ),
     conditions,

@@ -5,9 +5,12 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { closestMatch } from "../../model/text.ts";
 import { referenceId } from "../../sync/dependencies/references.ts";
-import { recordName } from "../../sync/ownership/record.ts";
+import { downstreamNamespace, type Locator } from "../../sync/ownership/namespace-map.ts";
+import { hubIdAnnotation, recordName } from "../../sync/ownership/record.ts";
 import { findGoverningPlacement, type GoverningPlacement } from "../../sync/selection.ts";
 import type { Workload } from "../../sync/sync-objects.ts";
+import { legacyHubId } from "../../upstream/hub-identity.ts";
+import { logicalClusterIn } from "../../upstream/logical-cluster.ts";
 import { namespaceResource } from "../../upstream/watched-resources.ts";
 import { type OpenWorkspace, resourceTypes } from "../workspace.ts";
 import { type NamedWorkload, typeTitle, workloadTitle } from "./workload-argument.ts";
@@ -79,12 +82,37 @@ export async function readWorkload(
   };
 }
 
-/** Derives the details for output from the objects that were read. */
-export function workloadDetails(read: WorkloadRead): WorkloadDetails {
+/**
+ * Derives the details for output from the objects that were read. `kubeconfigOf` returns the path of a kubeconfig for a cluster,
+ * if one is known.
+ */
+export function workloadDetails(
+  read: WorkloadRead,
+  kubeconfigOf: (targetCluster: string) => string | undefined,
+): WorkloadDetails {
   const { named, namespace, apiVersion, kind, workload, syncRecord, registrations, governing } = read;
   const { name } = named;
+  const title = workloadTitle({ apiVersion, kind, name });
+  const view = workloadView({
+    workload,
+    syncRecord,
+    placement: governing?.placement,
+    registrations: byName(registrations),
+  });
+  const namespaceOnClusters = syncRecord && downstreamNamespace(locatorIn(read, syncRecord));
+  const command = (targetCluster: string): string => {
+    const path = kubeconfigOf(targetCluster);
+    const where = path === undefined ? `--context ${targetCluster}` : `--kubeconfig ${path}`;
+    return `kubectl ${where} -n ${namespaceOnClusters} get ${title}`;
+  };
   return {
-    title: workloadTitle({ apiVersion, kind, name }),
+    title,
+    downstreamNamespace: namespaceOnClusters,
+    commands: new Map(
+      namespaceOnClusters === undefined
+        ? []
+        : view.copies.map(({ targetCluster }) => [targetCluster, command(targetCluster)]),
+    ),
     apiVersion,
     kind,
     namespace,
@@ -93,8 +121,14 @@ export function workloadDetails(read: WorkloadRead): WorkloadDetails {
     placement: governing?.placement,
     otherPlacements: governing?.others ?? [],
     references: (syncRecord?.spec.references ?? []).map(referenceId),
-    view: workloadView({ workload, syncRecord, placement: governing?.placement, registrations: byName(registrations) }),
+    view,
   };
+}
+
+/** Returns what distinguishes the copies of a workload on a cluster from those of other namespaces, tenants and hubs. */
+function locatorIn({ workload, namespace }: WorkloadRead, syncRecord: WorkloadSync): Locator {
+  const hub = syncRecord.metadata.annotations?.[hubIdAnnotation] ?? legacyHubId;
+  return { hub, logicalCluster: logicalClusterIn(workload ?? syncRecord), namespace };
 }
 
 /** Indexes objects by name. */

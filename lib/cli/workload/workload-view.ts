@@ -25,9 +25,12 @@ export type WorkloadView = Readonly<{
   /** One word for a table: `Ready`, the most urgent state of a copy, or the reason. */
   status: string;
   copies: readonly CopyView[];
-  /** Sum over the target clusters that are Ready; undefined for a type without replicas. */
+  /** Replicas on all target clusters; undefined for a type without replicas. */
   desired: number | undefined;
+  /** Ready replicas on the target clusters that are Ready. */
   ready: number | undefined;
+  /** Copies on target clusters that are not Ready: none of their replicas count as ready. */
+  uncounted: readonly CopyView[];
   /** Messages about dependencies that do not exist in the namespace of the workload. */
   missing: readonly string[];
   /** Control annotations of the workload that stop its sync or exclude clusters. */
@@ -48,16 +51,17 @@ export function workloadView(input: WorkloadInput): WorkloadView {
   const targets = placement === undefined || isDeleting ? (syncRecord === undefined ? [] : undefined) : desiredClusters;
   const copies = copyViews({ syncRecord, targets: isDeleting ? [] : targets, registrations });
   const readiness = readinessOf(input, copies);
-  const current = copies.filter(({ state }) => state !== "Stale");
   // A workload without target clusters is counted by its remaining copies.
-  const counted = copies.some(({ isTarget }) => isTarget) ? current.filter(({ isTarget }) => isTarget) : current;
+  const counted = copies.some(({ isTarget }) => isTarget) ? copies.filter(({ isTarget }) => isTarget) : copies;
   const excluded = (selected ?? []).filter((name) => !allows(name));
   return {
     readiness,
     status: readiness.isReady ? "Ready" : (mostUrgentState(copies) ?? readiness.reason),
     copies,
     desired: sum(counted.map(({ desired }) => desired)),
-    ready: sum(counted.map(({ ready }) => ready)),
+    // What a stale copy reported last may no longer be true.
+    ready: sum(counted.map(({ ready, state }) => (state === "Stale" && ready !== undefined ? 0 : ready))),
+    uncounted: counted.filter(({ state }) => state === "Stale"),
     missing: [...new Set(copies.filter(({ reason }) => reason === "ReferenceMissing").map(({ message }) => message))],
     controls: [
       ...(syncBlocker?.reason === "SyncDisabled"

@@ -4,7 +4,7 @@ import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
 import { type NamespaceOptions, namespaceOf, timeoutOption, withNamespaceOption } from "../options.ts";
 import { formatDocument, type Output, outputOption, printList } from "../output.ts";
-import { inWorkspace, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
+import { inWorkspace, localClusterKubeconfig, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
 import { parseWorkloadArgument, parseWorkloadType } from "./workload-argument.ts";
 import { describeWorkload, type WorkloadDetails, workloadDocument } from "./workload-format.ts";
 import { formatWorkloads, listedWorkloads } from "./workload-list.ts";
@@ -127,6 +127,7 @@ function statusCommand(io: CliIo): Command {
         const read = async (): Promise<WorkloadDetails> =>
           workloadDetails(
             await readWorkload(workspace, named, { namespace: namespaceOf(options, workspace), metadataOnly: true }),
+            (cluster) => localClusterKubeconfig(io, options, cluster),
           );
         const details = options.watch === true ? await waitUntilReady(io, read, options) : await read();
         print(io, details, options.output);

@@ -1,11 +1,16 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
+import { labelsOfOne } from "../../../lib/cli/placement/create-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 import { acceptIdentityAnnotation } from "../../../lib/registration/identity.ts";
 import { reconcileRequestedAnnotation } from "../../../lib/relay/event-to-key/fingerprint.ts";
+import { eventually } from "../../support/eventually.ts";
 import { beReady, decidePlacement, startTestWorkspace, type TestWorkspace } from "./support.ts";
 
 let workspace: TestWorkspace;
@@ -18,9 +23,9 @@ beforeAll(async () => {
   const commands = [
     "cluster register east --location us-east-1 --label region=us-east --label tier=gold --capability compute",
     "cluster register west --location us-west-2 --label region=us-west --taint upgrade=soon:NoSchedule",
-    "placement create shop",
-    "placement create edge --strategy Spread",
-    "placement create training --strategy Affinity --capability gpu",
+    "placement create shop --all-workloads",
+    "placement create edge -n edge --strategy Spread",
+    "placement create training --type job --strategy Affinity --capability gpu",
   ];
   for (const command of commands) expect(await run(command)).toMatchObject({ code: 0, err: "" });
   clock.shown += 60_000;
@@ -77,6 +82,7 @@ training   Affinity     <none>     NotReady   72s   NoSuitableClusters   0 of 2 
   "placement describe training": `
 Name:                     training
 Strategy:                 Affinity
+workloadSelector:         {"workloadTypes":[{"apiVersion":"batch/v1","kind":"Job"}]}
 capabilityRequirements:   [{"type":"gpu","required":true}]
 deletionPolicy:           Delete
 volumes:                  Retain
@@ -255,14 +261,14 @@ describe("commands that change objects", () => {
 
   it("tmc cluster register --dry-run stores nothing", async () => {
     expect((await workspace.run("cluster register dry --location x --dry-run")).out).toBe(
-      "clusterregistration.tmc.kcp.io/dry registered (dry run)\n",
+      "clusterregistration.tmc.kcp.io/dry registered (server dry run)\n",
     );
     expect((await workspace.run("cluster status dry")).code).toBe(1);
   });
 
   it("tmc placement create creates a placement from its options", async () => {
     const { out } = await workspace.run(
-      "placement create p --strategy Spread --location-selector region=us-west --cluster west,east --prefer-cluster west --number-of-clusters 2 --dry-run -o json",
+      "placement create p --strategy Spread --location-selector region=us-west --cluster west,east --prefer-cluster west --clusters 2 --dry-run -o json",
     );
     expect(JSON.parse(out)).toMatchObject({
       spec: {
@@ -273,6 +279,85 @@ describe("commands that change objects", () => {
         numberOfClusters: 2,
       },
     });
+  });
+
+  it.each([
+    "placement create p --all-workloads --dry-run=server -o yaml",
+    "cluster register r --location x --dry-run=server -o yaml",
+    "cluster register r --location x --dry-run=client -o yaml",
+  ])("tmc %s prints a manifest without what a server adds", async (command) => {
+    const { code, out } = await workspace.run(command);
+    expect(code).toBe(0);
+    const { metadata, ...rest } = load(out) as Record<string, unknown>;
+    expect(metadata).toEqual({ name: expect.stringMatching(/^[pr]$/) });
+    expect(Object.keys(rest).toSorted()).toEqual(["apiVersion", "kind", "spec"]);
+  });
+
+  it("tmc placement create warns about a placement that selects no workloads, and --wait says so too", async () => {
+    const create = workspace.run("placement create nothing --wait", { clock: systemClock });
+    await eventually(() =>
+      decidePlacement(workspace, "nothing").then(
+        () => undefined,
+        () => "the placement to be created",
+      ),
+    );
+    const { code, out, err } = await create;
+    expect([code, err]).toEqual([
+      0,
+      "warning: placement nothing selects no workloads; select them with --for, -n, --selector, --type or --all-workloads\n",
+    ]);
+    expect(out).toContain(
+      "/nothing is Ready on east, but places no workloads: it has no workloadSelector, and selects nothing\n",
+    );
+    await workspace.run("placement delete nothing --yes");
+  });
+
+  it("tmc placement create --for selects one workload by labels that only it has", async () => {
+    const deployment = (name: string, labels: Record<string, string>) => ({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name, namespace: "default", labels },
+      spec: {
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "c", image: "nginx" }] } },
+      },
+    });
+    const collection = {
+      type: { group: "apps", version: "v1", plural: "deployments" },
+      namespace: "default",
+    };
+    await workspace.client.create(collection, deployment("web", { app: "web", version: "1" }));
+    await workspace.client.create(collection, deployment("api", { version: "1" }));
+    const { out } = await workspace.run("placement create web --for deployment/web --dry-run=client -o json");
+    expect(JSON.parse(out).spec).toEqual({
+      workloadSelector: {
+        labelSelector: { matchLabels: { app: "web" } },
+        workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+        namespaces: ["default"],
+      },
+    });
+    expect(await workspace.run("placement create api --for deployment/api")).toEqual({
+      code: 1,
+      out: "",
+      err: "tmc: deployment.apps/api has no labels that only it has in namespace default; add one (kubectl label deployment/api -n default placed-alone=api), or use --selector\n",
+    });
+    expect((await workspace.run("placement create x --for deployment/x")).err).toContain("not found in namespace");
+    for (const name of ["web", "api"]) await workspace.client.delete({ ...collection, name });
+  });
+
+  it.each<[string, Record<string, string>, Record<string, string>[], Record<string, string> | undefined]>([
+    ["one label that names it", { app: "web", tier: "x" }, [{ app: "api", tier: "x" }], { app: "web" }],
+    ["one label although it is alone", { team: "a" }, [], { team: "a" }],
+    [
+      "two labels if one does not suffice",
+      { app: "web", tier: "x", zone: "z" },
+      [{ app: "web", tier: "y", zone: "z" }],
+      { app: "web", tier: "x" },
+    ],
+    ["no label that changes with a release", { "helm.sh/chart": "web-1.0", version: "1" }, [], undefined],
+    ["no labels if another workload has them all", { app: "web" }, [{ app: "web" }], undefined],
+  ])("a workload is distinguished by %s", (_, labels, others, chosen) => {
+    expect(labelsOfOne(labels, others)).toEqual(chosen);
   });
 
   it.each([
@@ -344,7 +429,11 @@ describe("errors of commands", () => {
     ["reconcile placement nope", 1, 'WorkloadPlacement "nope": not found'],
     ["cluster register east --location y", 1, 'cluster "east": already registered'],
     ["placement create shop", 1, 'placement "shop": already exists'],
-    ["cluster list --workspace root", 1, "the server does not serve TMC's API; bind the APIExport in the workspace"],
+    [
+      "cluster list --workspace root",
+      1,
+      "/clusters/root: the server does not serve TMC's API; select another workspace, such as --workspace root:demo, bind the APIExport in the workspace (./tmc bind), or install the CRDs (./tmc manifests)",
+    ],
     ["cluster list --workspace root:nope", 1, "root:nope"],
     ["cluster list --workspace a/b", 2, '--workspace "a/b": not a workspace path such as root:org:team'],
     ["cluster list --context nope", 1, 'kubeconfig: context "nope": not found; there are "demo", "root"'],
@@ -356,12 +445,24 @@ describe("errors of commands", () => {
     expect(outcome.err).toMatch(/^tmc: [^\n]+\n$/);
   });
 
+  it("tmc names the kubeconfig of tmc local if no kubeconfig is found and that one is in the working directory", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "tmc-hint-"));
+    const env = { KUBECONFIG: join(directory, "none") };
+    const before = await workspace.run("cluster list", { directory, env });
+    await mkdir(join(directory, ".tmc"));
+    await writeFile(join(directory, ".tmc/kcp.kubeconfig"), "");
+    const after = await workspace.run("cluster list", { directory, env });
+    await rm(directory, { recursive: true });
+    const missing = `tmc: kubeconfig "${env.KUBECONFIG}": no such file; `;
+    expect(before.err).toBe(`${missing}set --kubeconfig or KUBECONFIG\n`);
+    expect(after.err).toBe(`${missing}for tmc local, run: export KUBECONFIG=.tmc/kcp.kubeconfig\n`);
+  });
+
   it("tmc uses the workspace of --workspace instead of that of the context", async () => {
     expect((await workspace.run("cluster list --context root --workspace root:demo")).out).toContain("us-west-2");
   });
 
   it("tmc says that the server rejects the credentials of the kubeconfig", async () => {
-    const { readFile, writeFile } = await import("node:fs/promises");
     const stale = `${workspace.kubeconfig}.stale`;
     const text = await readFile(workspace.kubeconfig, "utf8");
     await writeFile(stale, text.replace(/token: .*/g, "token: stale"));

@@ -6,38 +6,44 @@ import { tmc } from "./support.ts";
 
 describe("tmc", () => {
   it.each<[string, string]>([
-    ["clustr list", "tmc: unknown command 'clustr' (did you mean cluster?); see tmc --help"],
-    ["cluster lisst", "tmc: unknown command 'lisst' (did you mean list?); see tmc cluster --help"],
+    ["clustr list", "tmc: unknown command 'clustr' (did you mean cluster?); see ./tmc --help"],
+    ["cluster lisst", "tmc: unknown command 'lisst' (did you mean list?); see ./tmc cluster --help"],
     [
       "cluster list --contxt a",
-      "tmc: unknown option '--contxt' (did you mean --context?); see tmc cluster list --help",
+      "tmc: unknown option '--contxt' (did you mean --context?); see ./tmc cluster list --help",
     ],
     [
       "cluster register x",
-      "tmc: required option '--location <location>' not specified; see tmc cluster register --help",
+      "tmc: required option '--location <location>' not specified; see ./tmc cluster register --help",
     ],
     [
       "cluster register root:x --location y",
-      "tmc: command-argument value 'root:x' is invalid for argument 'name'. expected a name, not a path; use --workspace for a path; see tmc cluster register --help",
+      "tmc: command-argument value 'root:x' is invalid for argument 'name'. expected a name, not a path; use --workspace for a path; see ./tmc cluster register --help",
     ],
     [
       "placement create a --strategy Best",
-      "tmc: option '--strategy <strategy>' argument 'Best' is invalid. Allowed choices are RoundRobin, Spread, Affinity; see tmc placement create --help",
+      "tmc: option '--strategy <strategy>' argument 'Best' is invalid. Allowed choices are RoundRobin, Spread, Affinity; see ./tmc placement create --help",
     ],
     [
       "explain a --with-taint nonsense",
-      "tmc: option '--with-taint <[cluster:]key=value:effect>' argument 'nonsense' is invalid. expected key=value:effect, or cluster:key=value:effect for one cluster; the effects are NoSchedule, PreferNoSchedule and NoExecute; see tmc explain --help",
+      "tmc: option '--with-taint <[cluster:]key=value:effect>' argument 'nonsense' is invalid. expected key=value:effect, or cluster:key=value:effect for one cluster; the effects are NoSchedule, PreferNoSchedule and NoExecute; see ./tmc explain --help",
     ],
     [
       "cluster list -o jsn",
-      "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see tmc cluster list --help",
+      "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see ./tmc cluster list --help",
     ],
     ["reconcile thing a", "tmc: command-argument value 'thing' is invalid for argument 'kind'"],
     ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
     ["cluster register a --location b --label =x", "expected key=value"],
     ["cluster register a --location b --kubeconfig-secret name", "expected namespace/name or namespace/name/key"],
     ["cluster register a --location b --taint x@y:Z", "taint"],
-    ["placement create a --number-of-clusters 0", "expected a whole number of at least 1"],
+    ["placement create a --clusters 0", "expected a whole number of at least 1"],
+    ["placement create a --selector app=web,,", "found ','"],
+    ["placement create a --selector size>3", "< and > are not supported"],
+    ["placement create a --type deploymnt", '"deploymnt": unknown workload type (did you mean deployment?)'],
+    ["placement create a --toleration x:Never", "expected key[=value][:effect[:duration]]"],
+    ["placement create a --toleration x:NoSchedule:60s", "and a duration such as 60s for NoExecute"],
+    ["placement create a --dry-run=none", "Allowed choices are client, server"],
     ["manifests --format helm", "Allowed choices are kcp, crd"],
     ["local --output xml", "Allowed choices are text, json"],
   ])("tmc rejects %j with one line and the exit code 2", async (command, message) => {
@@ -45,6 +51,63 @@ describe("tmc", () => {
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(message);
     expect(err).toMatch(/^tmc: [^\n]+ --help\n$/);
+  });
+
+  it.each<[string, string]>([
+    ["--for deploy/web --type job --selector a=b", "--for selects one workload and excludes --selector and --type"],
+    ["--for deploy/web -n a,b", "--for accepts only one --namespace"],
+    ["--all-workloads -n shop", "--all-workloads excludes --namespace, --selector and --type"],
+  ])("tmc placement create a %s is rejected, because the options contradict each other", async (options, message) => {
+    const outcome = await tmc(["placement", "create", "a", ...options.split(" ")]);
+    expect(outcome).toEqual({ code: 2, out: "", err: `tmc: ${message}\n` });
+  });
+
+  it("tmc placement create --dry-run=client prints a manifest without a server", async () => {
+    const command =
+      "placement create shop -n shop,api --selector app=web,tier!=test,canary --type deploy,sts --toleration upgrade " +
+      "--toleration a=b:NoExecute:90s --spread-by region --replicas Divided --clusters 2 --dry-run=client -o yaml";
+    expect(await tmc(command.split(" "))).toEqual({
+      code: 0,
+      err: "",
+      out: `apiVersion: tmc.kcp.io/v1alpha1
+kind: WorkloadPlacement
+metadata:
+  name: shop
+spec:
+  workloadSelector:
+    labelSelector:
+      matchLabels:
+        app: web
+      matchExpressions:
+        - key: canary
+          operator: Exists
+        - key: tier
+          operator: NotIn
+          values:
+            - test
+    workloadTypes:
+      - apiVersion: apps/v1
+        kind: Deployment
+      - apiVersion: apps/v1
+        kind: StatefulSet
+    namespaces:
+      - shop
+      - api
+  numberOfClusters: 2
+  spreadConstraints:
+    - topologyKey: region
+  tolerations:
+    - key: upgrade
+      operator: Exists
+    - key: a
+      operator: Equal
+      value: b
+      effect: NoExecute
+      tolerationSeconds: 90
+  replicas:
+    mode: Divided
+`,
+    });
   });
 
   it("tmc without arguments prints its help and fails", async () => {

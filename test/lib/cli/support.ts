@@ -19,6 +19,8 @@ export type Outcome = Readonly<{ code: number; out: string; err: string }>;
 export type RunOptions = Readonly<{
   env?: Readonly<Record<string, string>>;
   clock?: Clock;
+  /** The working directory. @default one without files of TMC */
+  directory?: string;
   /** The answer to a question; without it there is no terminal to ask on. */
   answer?: boolean;
   input?: string;
@@ -44,6 +46,7 @@ export async function tmc(args: readonly string[], options: RunOptions = {}): Pr
     },
     env: options.env ?? {},
     clock: options.clock ?? systemClock,
+    directory: options.directory ?? tmpdir(),
     terminal: options.terminal,
     confirm: async () => options.answer,
     readInput: async () => options.input ?? "",

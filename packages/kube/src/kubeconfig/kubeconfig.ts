@@ -24,7 +24,8 @@ export type KubeconfigOptions = Readonly<{
 /** One context of a kubeconfig, resolved. */
 export type ResolvedContext = Readonly<{ context: string; namespace: string | undefined; endpoint: Endpoint }>;
 
-type Entry = Readonly<Record<string, unknown>>;
+/** A mapping in a kubeconfig, or the whole document. */
+export type KubeconfigEntry = Readonly<Record<string, unknown>>;
 
 /** Token files are rotated: they are read again after this time. */
 const tokenFileAgeMs = 10_000;
@@ -60,15 +61,8 @@ export function parseKubeconfig(text: string, options: KubeconfigOptions): Resol
 }
 
 /** Reads one context of a kubeconfig that `parseKubeconfigYaml` has parsed. */
-export function resolveContext(file: Entry, options: KubeconfigOptions): ResolvedContext {
-  const contextName = options.context ?? stringOf(file, "current-context");
-  if (!contextName) throw invalid(`no context chosen; there are ${formatNames(file, "contexts")}`);
-  const context = entryOf(file, { list: "contexts", field: "context", name: contextName });
-  const clusterName = stringOf(context, "cluster");
-  if (!clusterName) throw invalid(`context ${quote(contextName)}: names no cluster`);
-  const cluster = entryOf(file, { list: "clusters", field: "cluster", name: clusterName });
-  const userName = stringOf(context, "user");
-  const user: Entry = userName ? entryOf(file, { list: "users", field: "user", name: userName }) : {};
+export function resolveContext(file: KubeconfigEntry, options: KubeconfigOptions): ResolvedContext {
+  const { contextName, context, clusterName, cluster, userName, user } = selectContext(file, options.context);
 
   const refusals = [...refusalsOfCluster(cluster, options.allow), ...refusalsOfUser(user, options.allow)];
   if (refusals.length > 0) throw invalid(`context ${quote(contextName)}: ${refusals.join("; ")}`);
@@ -99,12 +93,36 @@ export function resolveContext(file: Entry, options: KubeconfigOptions): Resolve
   return { context: contextName, namespace: stringOf(context, "namespace"), endpoint };
 }
 
+/** A context of a kubeconfig with the entries that it names. */
+export type SelectedContext = Readonly<{
+  contextName: string;
+  context: KubeconfigEntry;
+  clusterName: string;
+  cluster: KubeconfigEntry;
+  userName: string | undefined;
+  /** Empty for a context without a user. */
+  user: KubeconfigEntry;
+}>;
+
+/** Returns a context, or else the current one, with its cluster and user; the error lists the names of which there are. */
+export function selectContext(file: KubeconfigEntry, name: string | undefined): SelectedContext {
+  const contextName = name ?? stringOf(file, "current-context");
+  if (!contextName) throw invalid(`no context chosen; there are ${formatNames(file, "contexts")}`);
+  const context = entryOf(file, { list: "contexts", field: "context", name: contextName });
+  const clusterName = stringOf(context, "cluster");
+  if (!clusterName) throw invalid(`context ${quote(contextName)}: names no cluster`);
+  const cluster = entryOf(file, { list: "clusters", field: "cluster", name: clusterName });
+  const userName = stringOf(context, "user");
+  const user: KubeconfigEntry = userName ? entryOf(file, { list: "users", field: "user", name: userName }) : {};
+  return { contextName, context, clusterName, cluster, userName, user };
+}
+
 function invalid(why: string): ControllerError {
   return new ControllerError("invalid", `kubeconfig: ${why}`);
 }
 
 /** Parses the YAML or JSON of a kubeconfig. Throws the fault "invalid" with a message that contains no values. */
-export function parseKubeconfigYaml(text: string): Entry {
+export function parseKubeconfigYaml(text: string): KubeconfigEntry {
   let document: unknown;
   try {
     document = load(text);
@@ -118,17 +136,18 @@ export function parseKubeconfigYaml(text: string): Entry {
 }
 
 /** Quotes a name for a message; no real name needs more than this. */
-function quote(name: string): string {
+export function quote(name: string): string {
   return name.length <= 100 ? `"${name}"` : `"${name.slice(0, 99)}…"`;
 }
 
-function listOf(file: Entry, list: string): readonly Entry[] {
+/** Returns a list of a kubeconfig; empty if it is missing. */
+export function listOf(file: KubeconfigEntry, list: string): readonly KubeconfigEntry[] {
   const entries = file[list] ?? [];
   if (!Array.isArray(entries) || !entries.every(isRecord)) throw invalid(`${list}: is not a list of mappings`);
   return entries;
 }
 
-function formatNames(file: Entry, list: string): string {
+function formatNames(file: KubeconfigEntry, list: string): string {
   const entries = listOf(file, list);
   const names = entries.slice(0, maxListedNames).map(({ name }) => quote(String(name)));
   const rest = entries.length - names.length;
@@ -136,7 +155,10 @@ function formatNames(file: Entry, list: string): string {
   return names.length === 0 ? `no ${list}` : names.join(", ");
 }
 
-function entryOf(file: Entry, { list, field, name }: Readonly<{ list: string; field: string; name: string }>): Entry {
+function entryOf(
+  file: KubeconfigEntry,
+  { list, field, name }: Readonly<{ list: string; field: string; name: string }>,
+): KubeconfigEntry {
   const found = listOf(file, list).find((entry) => entry.name === name);
   if (found === undefined) throw invalid(`${field} ${quote(name)}: not found; there are ${formatNames(file, list)}`);
   const value = found[field] ?? {};
@@ -144,7 +166,8 @@ function entryOf(file: Entry, { list, field, name }: Readonly<{ list: string; fi
   return value;
 }
 
-function stringOf(entry: Entry, field: string, maxLength = maxTextLength): string | undefined {
+/** Returns a text field; undefined if it is missing or empty. */
+export function stringOf(entry: KubeconfigEntry, field: string, maxLength = maxTextLength): string | undefined {
   const value = entry[field];
   if (value === undefined || value === null || value === "") return undefined;
   if (typeof value !== "string") throw invalid(`${field}: is not text`);
@@ -152,7 +175,7 @@ function stringOf(entry: Entry, field: string, maxLength = maxTextLength): strin
   return value;
 }
 
-function stringsOf(entry: Entry, field: string): string[] {
+function stringsOf(entry: KubeconfigEntry, field: string): string[] {
   const value = entry[field] ?? [];
   if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
     throw invalid(`${field}: is not a list of texts`);
@@ -163,7 +186,7 @@ function stringsOf(entry: Entry, field: string): string[] {
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== "" && value !== false;
 
-function refusalsOfCluster(cluster: Entry, allow: KubeconfigOptions["allow"]): string[] {
+function refusalsOfCluster(cluster: KubeconfigEntry, allow: KubeconfigOptions["allow"]): string[] {
   const refusals: string[] = [];
   if (isSet(cluster["proxy-url"])) refusals.push("proxy-url is not supported");
   if (allow === "files") return refusals;
@@ -173,7 +196,7 @@ function refusalsOfCluster(cluster: Entry, allow: KubeconfigOptions["allow"]): s
   return refusals;
 }
 
-function refusalsOfUser(user: Entry, allow: KubeconfigOptions["allow"]): string[] {
+function refusalsOfUser(user: KubeconfigEntry, allow: KubeconfigOptions["allow"]): string[] {
   const refusals = Object.entries(refusedUserFields)
     .filter(([field]) => isSet(user[field]))
     .map(([field, why]) => `${field} ${why}`);
@@ -182,7 +205,7 @@ function refusalsOfUser(user: Entry, allow: KubeconfigOptions["allow"]): string[
 }
 
 /** PEM from the `-data` field or else from the file that the other field names: kubectl's order. */
-function pemOf(entry: Entry, field: string, { directory }: KubeconfigOptions): string | undefined {
+function pemOf(entry: KubeconfigEntry, field: string, { directory }: KubeconfigOptions): string | undefined {
   const data = stringOf(entry, `${field}-data`, Number.POSITIVE_INFINITY);
   const path = stringOf(entry, field);
   const pem =
@@ -205,7 +228,11 @@ function readPem(field: string, path: string): string {
   }
 }
 
-function tokenOf(user: Entry, { directory, clock = systemClock }: KubeconfigOptions): Endpoint["token"] {
+/** Returns the function that gives the token of a user, from its file or else from the kubeconfig. */
+export function tokenOf(
+  user: KubeconfigEntry,
+  { directory, clock = systemClock }: KubeconfigOptions,
+): Endpoint["token"] {
   const path = stringOf(user, "tokenFile");
   const token = stringOf(user, "token", maxCredentialLength);
   // As in client-go, the file takes precedence: it is the one that is rotated.

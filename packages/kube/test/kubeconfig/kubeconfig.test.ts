@@ -8,6 +8,7 @@ import { loadCliKubeconfig } from "../../src/kubeconfig/cli-kubeconfig.ts";
 import { parseKubeconfig } from "../../src/kubeconfig/kubeconfig.ts";
 import { formatKubeconfig, writeKubeconfig } from "../../src/kubeconfig/kubeconfig-file.ts";
 import { createManualClock } from "../../src/manual-clock.ts";
+import { mergeCases, rejectedFiles, withCase } from "./merge-cases.ts";
 
 const authority = createCertificateAuthority();
 const mine = authority.issueClient({ name: "me" });
@@ -24,6 +25,7 @@ const aKubeconfig = ({ cluster, user, context, file }: Parts = {}): string =>
     users: [{ name: "jane", user: { token: "s3cret", ...user } }],
     ...file,
   });
+const clustersOf = (name: string) => [{ name, cluster: { server: "https://kcp.example:6443" } }];
 const messageOf = (text: string, options: Parameters<typeof parseKubeconfig>[1] = { allow: "data-only" }): string => {
   try {
     parseKubeconfig(text, options);
@@ -242,6 +244,54 @@ describe("the kubeconfig of a user", () => {
   });
 
   test("that does not exist is named in the error", async () => {
-    await expect(loadCliKubeconfig({ paths: join(folder, "none") })).rejects.toThrow(/none": ENOENT$/);
+    await expect(loadCliKubeconfig({ file: join(folder, "none") })).rejects.toThrow(/none": no such file$/);
+    await expect(loadCliKubeconfig({ paths: join(folder, "none") })).rejects.toThrow(/none": no such file$/);
+    const paths = [join(folder, "none"), "", join(folder, "nothing")].join(delimiter);
+    await expect(loadCliKubeconfig({ paths })).rejects.toThrow(/^no kubeconfig found: ".*none", ".*nothing"$/);
+    await expect(loadCliKubeconfig({ paths: delimiter })).rejects.toThrow("no kubeconfig found: no path given");
+  });
+
+  test("is one file if --kubeconfig names it, even with a colon in its name", async () => {
+    const file = join(folder, "a:b");
+    await writeFile(file, aKubeconfig());
+    expect((await loadCliKubeconfig({ file, paths: join(folder, "none") })).context).toBe("demo");
+  });
+
+  test("may name a file with the token, relative to its own folder", async () => {
+    const file = join(folder, "with-token-file");
+    await writeFile(file, aKubeconfig({ user: { token: "s3cret", tokenFile: "token" } }));
+    const { endpoint } = await loadCliKubeconfig({ file });
+    expect(await endpoint.token?.()).toBe((await readFile(join(folder, "token"), "utf8")).trim());
+  });
+
+  test("is not rejected because of an entry that the context does not use", async () => {
+    const file = join(folder, "with-others");
+    const users = [
+      { name: "jane", user: { token: "mine" } },
+      { name: "gone", user: { tokenFile: "gone" } },
+    ];
+    await writeFile(file, aKubeconfig({ file: { users, clusters: [...clustersOf("kcp"), { name: "no-server" }] } }));
+    expect(await (await loadCliKubeconfig({ file })).endpoint.token?.()).toBe("mine");
+  });
+
+  test.each(mergeCases)("of $name is read as kubectl reads it", async (mergeCase) => {
+    await withCase(mergeCase, async ({ paths }) => {
+      const { context, namespace, endpoint } = await loadCliKubeconfig({ paths });
+      const seen = {
+        context,
+        namespace,
+        server: endpoint.server,
+        token: await endpoint.token?.(),
+        ca: endpoint.ca,
+        serverName: endpoint.serverName,
+      };
+      expect(JSON.parse(JSON.stringify(seen))).toEqual(mergeCase.expected);
+    });
+  });
+
+  test.each(rejectedFiles)("is rejected for a file that $name, although another one suffices", async (rejected) => {
+    await withCase(rejected, async ({ paths }) => {
+      await expect(loadCliKubeconfig({ paths })).rejects.toThrow(rejected.expected);
+    });
   });
 });

@@ -29,7 +29,7 @@ test("tmc cluster status shows the identity of the cluster, and the one that ans
   expect(describeCluster(aRegistration({ status }), surroundings)).toMatch(/^Identity: +uid-a$/m);
   const changed = aRegistration({ status: { ...status, observedClusterUID: "uid-b" } });
   expect(describeCluster(changed, surroundings)).toMatch(
-    /^Identity: +uid-a \(registered\)\n +uid-b \(answers now; see tmc cluster accept-identity east\)$/m,
+    /^Identity: +uid-a \(registered\)\n +uid-b \(answers now; see .\/tmc cluster accept-identity east\)$/m,
   );
 });
 

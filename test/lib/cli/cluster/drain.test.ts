@@ -149,7 +149,7 @@ describe("remaining work on a cluster that is being drained", () => {
     ],
     "includes a copy whose workload vanished, as blocked": [
       { syncRecords: [recordOf("gone", east("WorkloadVanished"))], placements: [] },
-      [{ isBlocked: true, message: "its workload no longer exists in the workspace; run tmc confirm" }],
+      [{ isBlocked: true, message: "its workload no longer exists in the workspace; run ./tmc confirm" }],
     ],
     "includes a copy whose sync is paused, as blocked": [
       { syncRecords: [recordOf("shop", east("SyncPaused"))], placements: west },
@@ -298,7 +298,7 @@ ${id} drained
     });
     expect(blocked).toMatchObject({
       code: 1,
-      err: "tmc: cluster east: not drained, 1 cannot be evicted; the drain stays in effect until tmc cluster uncordon east\n",
+      err: "tmc: cluster east: not drained, 1 cannot be evicted; the drain stays in effect until ./tmc cluster uncordon east\n",
     });
     await becomes(deployments, "web", [{ name: "east", state: "Evicting", reason: "Terminating" }]);
     const late = await runUntil("cluster drain east --timeout 5s -o json", "1 remaining", async () => {

@@ -60,7 +60,12 @@ describe("tmc bootstrap, bind, unbind and uninstall", () => {
     ["bootstrap --kubeconfig FOLDER/unknown-user", 1, "the server rejects the credentials of the kubeconfig"],
     ["bootstrap --kubeconfig FOLDER/alice", 1, 'workspace "root": you may not create workspaces'],
     ["bind --kubeconfig FOLDER/base", 2, "the kubeconfig context has no workspace"],
-    ["bind --workspace root:nowhere --timeout 1ms", 1, "nowhere"],
+    [
+      "bind --workspace root:nowhere --timeout 1h",
+      1,
+      'workspace "root:nowhere": does not exist; add --create to create it',
+    ],
+    ["bind --workspace root:nowhere:deep --timeout 1h", 1, "nowhere"],
     ["bind Root:Other", 2, "expected a workspace path such as root:org:team"],
     ["unbind --workspace root:nowhere", 1, "nowhere"],
   ])("tmc %s fails with the exit code %i and one line", async (line, code, message) => {

@@ -91,21 +91,25 @@ describe("relay manifests", () => {
   it.each([
     ["with a secret in AWS Secrets Manager", {}],
     ["with a Kubernetes Secret", withKubernetesSecret],
-  ])("are accepted by a cluster with strict field validation, %s", async (_, changes) => {
-    const cluster = await startEmbeddedCluster({ name: "east", listen: false });
-    const client = createKubeClient({ endpoint: { server: cluster.url }, transport: cluster.transport() });
-    const plurals = ["serviceaccounts", "poddisruptionbudgets", "deployments"];
-    const [, ...objects] = relayObjects({ ...changes, namespace: "default" });
-    for (const [at, object] of objects.entries()) {
-      const [group = "", version = ""] = object.apiVersion.includes("/")
-        ? object.apiVersion.split("/")
-        : ["", object.apiVersion];
-      const type = { group, version, plural: plurals[at] ?? "" };
-      await client.create({ type, namespace: "default" }, object, { fieldValidation: "Strict", dryRun: true });
-    }
-    await client.close();
-    await cluster.stop();
-  });
+  ])(
+    "are accepted in their order by a cluster without the namespace, with strict field validation, %s",
+    async (_, changes) => {
+      const cluster = await startEmbeddedCluster({ name: "east", listen: false });
+      const client = createKubeClient({ endpoint: { server: cluster.url }, transport: cluster.transport() });
+      const plurals = ["namespaces", "serviceaccounts", "poddisruptionbudgets", "deployments"];
+      for (const [at, object] of relayObjects(changes).entries()) {
+        const [group = "", version = ""] = object.apiVersion.includes("/")
+          ? object.apiVersion.split("/")
+          : ["", object.apiVersion];
+        const type = { group, version, plural: plurals[at] ?? "" };
+        const { name = "", namespace } = object.metadata;
+        const patch = { type: "apply", body: object } as const;
+        await client.patch({ type, namespace, name }, patch, { fieldManager: "test", fieldValidation: "Strict" });
+      }
+      await client.close();
+      await cluster.stop();
+    },
+  );
 });
 
 describe("tmc manifests --format relay", () => {

@@ -1,3 +1,6 @@
+import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -110,46 +113,60 @@ shop        deployment.apps/web   shop        1/2        4/6     Applied   90s  
   "workload status deploy/web -n shop": {
     code: 1,
     out: `
-Name:           deployment.apps/web
-Namespace:      shop
-Status:         NotReady: ready on 1 of 2 clusters: west Progressing
-Replicas:       4 ready of 6
-Generation:     1
-Placement:      shop (Spread selected east, west)
-Dependencies:   ConfigMap/settings
+Name:                   deployment.apps/web
+Namespace:              shop
+Status:                 NotReady: ready on 1 of 2 clusters: west Progressing
+Replicas:               4 ready of 6 desired
+Generation:             1
+Downstream namespace:   tmc-shop-HASH
+Placement:              shop (Spread selected east, west)
+Dependencies:           ConfigMap/settings
 
 CLUSTER   STATE     DESIRED   READY   WRITTEN   AGE   MESSAGE
 east      Ready     3         3       1         90s   -
 west      Applied   3         1       1         90s   1 of 3 replicas are ready
+
+To see it on its clusters, if your kubeconfig has a context for each of them:
+  kubectl --context east -n tmc-shop-HASH get deployment.apps/web
+  kubectl --context west -n tmc-shop-HASH get deployment.apps/web
 `,
     err: "tmc: deployment.apps/web is not ready: ready on 1 of 2 clusters: west Progressing\n",
   },
   "workload status deploy api -n shop -o wide": {
     out: `
-Name:         deployment.apps/api
-Namespace:    shop
-Status:       Ready: ready on 2 of 2 clusters
-Replicas:     4 ready of 4
-Generation:   1
-Placement:    shop (Spread selected east, west)
+Name:                   deployment.apps/api
+Namespace:              shop
+Status:                 Ready: ready on 2 of 2 clusters
+Replicas:               4 ready of 4 desired
+Generation:             1
+Downstream namespace:   tmc-shop-HASH
+Placement:              shop (Spread selected east, west)
 
 CLUSTER   STATE   DESIRED   READY   WRITTEN   AGE   HEARTBEAT   REASON   MESSAGE
 east      Ready   2         2       1         90s   90s ago     -        -
 west      Ready   2         2       1         90s   90s ago     -        -
+
+To see it on its clusters, if your kubeconfig has a context for each of them:
+  kubectl --context east -n tmc-shop-HASH get deployment.apps/api
+  kubectl --context west -n tmc-shop-HASH get deployment.apps/api
 `,
   },
   "workload status deployment.apps/old -n shop": {
     code: 1,
     out: `
-Name:         deployment.apps/old
-Namespace:    shop
-Status:       NotReady: NotPlaced: still on east
-Generation:   1
-Placement:    <none>
-Conditions:   DeletionsHeld: east: 12 of 12 copies
+Name:                   deployment.apps/old
+Namespace:              shop
+Status:                 NotReady: NotPlaced: still on east
+Generation:             1
+Downstream namespace:   tmc-shop-HASH
+Placement:              <none>
+Conditions:             DeletionsHeld: east: 12 of 12 copies
 
 CLUSTER   STATE   DESIRED   READY   WRITTEN   AGE   MESSAGE
 east      Held    -         -       -         -     12 of 12 copies would leave at once
+
+To see it on its clusters, if your kubeconfig has a context for each of them:
+  kubectl --context east -n tmc-shop-HASH get deployment.apps/old
 `,
     err: "tmc: deployment.apps/old is not ready: still on east\n",
   },
@@ -210,7 +227,8 @@ describe("output of workload commands", () => {
   it.each(Object.entries(printed))(
     "tmc %s prints the expected text",
     async (command, { code = 0, out = "", err = "" }) => {
-      expect(await workspace.run(command)).toEqual({ code, out: out.replace(/^\n/, ""), err });
+      const outcome = await workspace.run(command);
+      expect({ ...outcome, out: plain(outcome.out) }).toEqual({ code, out: out.replace(/^\n/, ""), err });
     },
   );
 
@@ -240,6 +258,26 @@ describe("output of workload commands", () => {
     });
   });
 
+  it("tmc workload status prints commands with the kubeconfigs of tmc local, if its kcp is selected", async () => {
+    const { run, kubeconfig } = workspace;
+    const directory = await mkdtemp(join(tmpdir(), "tmc-status-"));
+    const local = join(directory, ".tmc");
+    await mkdir(local);
+    await copyFile(kubeconfig, join(local, "kcp.kubeconfig"));
+    await copyFile(kubeconfig, join(local, "east.kubeconfig"));
+    const command = "workload status deploy/web -n shop -o json";
+    const commandsWith = async (paths: string) => {
+      const { clusters } = JSON.parse((await run(command, { directory, env: { KUBECONFIG: paths } })).out);
+      return clusters.map((each: { command: string }) => plain(each.command));
+    };
+    const here = await commandsWith(join(local, "kcp.kubeconfig"));
+    const elsewhere = await commandsWith(kubeconfig);
+    await rm(directory, { recursive: true });
+    const west = "kubectl --context west -n tmc-shop-HASH get deployment.apps/web";
+    expect(here).toEqual(["kubectl --kubeconfig .tmc/east.kubeconfig -n tmc-shop-HASH get deployment.apps/web", west]);
+    expect(elsewhere).toEqual(["kubectl --context east -n tmc-shop-HASH get deployment.apps/web", west]);
+  });
+
   it("tmc workload status shows a copy as stale when its cluster is not Ready any more", async () => {
     const { client, run } = workspace;
     const address = { type: resourceTypes.registrations, name: "west" };
@@ -250,13 +288,15 @@ describe("output of workload commands", () => {
     });
     await client.patch(address, { type: "merge", body: condition("False") }, { subresource: "status" });
     const { code, out } = await run("workload status deploy/api -n shop");
+    const list = await run("workload list -n shop");
     await client.patch(address, { type: "merge", body: condition("True") }, { subresource: "status" });
     expect(code).toBe(1);
-    expect(out).toContain("Status:       NotReady: ClusterNotReady: clusters that are not Ready: west\n");
+    expect(list.out).toMatch(/^deployment.apps\/api +shop +1\/2 +2\/4 +Stale/m);
+    expect(out).toContain("Status:                 NotReady: ClusterNotReady: clusters that are not Ready: west\n");
     expect(out).toContain(
       "west      Stale   2         2       1         90s   the cluster is not Ready: it times out\n",
     );
-    expect(out).toContain("Replicas:     2 ready of 2\n");
+    expect(out).toContain("Replicas:               2 ready of 4 desired; west is not Ready, last heard from 90s ago\n");
   });
 
   it("tmc workload status --watch waits until the workload is ready, and prints what is missing", async () => {
@@ -272,7 +312,7 @@ describe("output of workload commands", () => {
     });
     expect(code).toBe(0);
     expect(err).toBe("waiting for deployment.apps/web: ready on 1 of 2 clusters: west Progressing\n");
-    expect(out).toContain("Status:         Ready: ready on 2 of 2 clusters\n");
+    expect(out).toContain("Status:                 Ready: ready on 2 of 2 clusters\n");
     await becomes(deployments, "web", before.status?.clusters ?? []);
     await say(before.status?.conditions ?? []);
   });
