@@ -63,6 +63,8 @@ export async function writeReport(
           differences,
           strategyError: strategyFor(observed).error,
           syncAnnotationError: controls.syncAnnotationError,
+          hubControllersError:
+            controls.syncBlocker?.reason === "HubRunsWorkloads" ? controls.syncBlocker.message : undefined,
           retainedClaims: observed.retainedClaims,
           stalledAfterSeconds,
           generation: workload?.metadata.generation,
