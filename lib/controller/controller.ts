@@ -10,12 +10,13 @@ import type { Relay } from "../relay/relay.ts";
 import { awaitAnswer } from "../upstream/await-workspace.ts";
 import { createDirectHub } from "../upstream/direct-hub.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
+import { hubControllersError, readHubControllers } from "../upstream/hub-controllers.ts";
 import { ensureHubIdentity } from "../upstream/hub-record.ts";
 import type { LogicalCluster } from "../upstream/logical-cluster.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
 import { announcementTargets, announceStart } from "./announce.ts";
-import { type ControllerOptions, type ControllerParts, createControllerParts } from "./parts.ts";
+import { type ControllerOptions, type ControllerParts, createControllerParts, isPlainHub } from "./parts.ts";
 import { type ControllerRun, startRun } from "./run.ts";
 import type { SharedQueue } from "./shared-queue.ts";
 
@@ -166,6 +167,8 @@ function createLifecycle(
           if (stopping.signal.aborted) return;
           const hubId = options.hubId ?? (await findHubId(parts));
           if (hubId === undefined) return;
+          await assertHubRunsNoWorkloads(parts);
+          if (stopping.signal.aborted) return;
           run = startRun(parts, hubId);
           // Not earlier: the checks of the relay exist from now on, and without them the controller would count as ready.
           check.pass(found);
@@ -193,20 +196,29 @@ function createLifecycle(
 }
 
 /** Reads the id of the hub, and waits while it is unreachable; undefined if the controller stops first. */
-async function findHubId({
-  options,
-  clock,
-  random,
-  log,
-  rootClient,
-  stopping: { signal },
-}: ControllerParts): Promise<string | undefined> {
+function findHubId(parts: ControllerParts): Promise<string | undefined> {
+  const { options, rootClient, stopping } = parts;
   const part = { workspaces: options.workspaces, apiExport: options.apiExport?.address };
+  return whenReachable(parts, () => ensureHubIdentity({ client: rootClient, part, signal: stopping.signal }));
+}
+
+/** Fails if the hub is a plain cluster that runs workloads itself: each of them would run there and on its clusters. */
+async function assertHubRunsNoWorkloads(parts: ControllerParts): Promise<void> {
+  const { options, settings, clock, rootClient, stopping } = parts;
+  if (!settings.sync || !isPlainHub(options) || options.ignoresHubControllers === true) return;
+  const evidence = await whenReachable(parts, () => readHubControllers(rootClient, { clock, signal: stopping.signal }));
+  if (evidence !== undefined) throw hubControllersError(evidence);
+}
+
+/** The answer to a first request to the upstream, however long it is unreachable; undefined if the controller stops first. */
+async function whenReachable<T>(
+  { clock, random, log, rootClient, stopping: { signal } }: ControllerParts,
+  request: () => Promise<T>,
+): Promise<T | undefined> {
   const onWait = (error: unknown, retryInMs: number): void =>
     log.warn("upstream is unreachable", { retryInSeconds: retryInMs / 1000, error });
-  const ensure = (): Promise<string> => ensureHubIdentity({ client: rootClient, part, signal });
   try {
-    return await awaitAnswer(rootClient, ensure, { clock, random, signal, onWait });
+    return await awaitAnswer(rootClient, request, { clock, random, signal, onWait });
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;

@@ -24,6 +24,8 @@ export type ControllerFlags = SourceFlags &
     clusterKubeconfigs?: readonly string[] | undefined;
     /** `kcp`, or `kubernetes` for a plain cluster with the CRDs of TMC. */
     hub?: string | undefined;
+    /** `detect`, or `ignore` if the workload controllers of a plain cluster are turned off. */
+    hubControllers?: string | undefined;
     /** The id of the hub, instead of the one that the hub stores. */
     hubId?: string | undefined;
     /** Files with CustomResourceDefinitions, once or repeated. */
@@ -56,6 +58,8 @@ export type ControllerConfig = Readonly<{
   apiExport: ExportAddress | undefined;
   /** The id of the hub; undefined for the one that the hub stores. */
   hubId: string | undefined;
+  /** Whether a plain cluster may be the hub although its own controllers seem to run workloads. */
+  ignoresHubControllers: boolean;
   /** Paths of kubeconfigs, by the name of the registration; with several workspaces by `workspace/name`. */
   clusterKubeconfigs: ReadonlyMap<string, string>;
   /** Files with the CRDs of additional workload types. */
@@ -88,6 +92,7 @@ export type ControllerConfig = Readonly<{
 /** Defaults of flags. */
 export const flagDefaults = {
   hub: "kcp",
+  hubControllers: "detect",
   resyncPeriod: "30s",
   workerCount: "5",
   syncWorkerCount: "32",
@@ -133,6 +138,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     workspaces,
     apiExport,
     hubId: hubIdOf(flags, addError),
+    ignoresHubControllers: ignoresHubControllers(given, addError),
     clusterKubeconfigs,
     crds: flags.crd ?? [],
     clusterSources: sourcesOf(flags, errors),
@@ -255,6 +261,18 @@ function sourcesOf(flags: ControllerFlags, errors: string[]): SourceConfig {
     errors.push(error instanceof Error ? error.message : String(error));
     return parseSourceFlags({});
   }
+}
+
+function ignoresHubControllers(
+  { hub, hubControllers }: Pick<ControllerFlags, "hub" | "hubControllers">,
+  addError: AddError,
+): boolean {
+  if (hubControllers !== "detect" && hubControllers !== "ignore") {
+    addError("hub-controllers", `"${hubControllers}" is not detect or ignore`);
+  } else if (hubControllers === "ignore" && hub !== "kubernetes") {
+    addError("hub-controllers", "has no effect without --hub kubernetes: kcp runs no workloads");
+  }
+  return hubControllers === "ignore";
 }
 
 function kubeconfigsOf(

@@ -36,6 +36,8 @@ export type ControllerOptions = ScopeChoice &
     client: KubeClient;
     /** The id of the hub; undefined to read it from the hub, where the first start stores it. */
     hubId: string | undefined;
+    /** Whether a plain cluster may be the hub although its own controllers seem to run workloads. @default false */
+    ignoresHubControllers?: boolean | undefined;
     /** Kubeconfigs of the operator, by `workspace/registration` or by `registration` for all workspaces. @default none */
     clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
     /** Replaces `clusterKubeconfigs`. */
@@ -58,6 +60,11 @@ export type ControllerOptions = ScopeChoice &
     metrics?: Metrics | undefined;
     health?: HealthChecks | undefined;
   }>;
+
+/** Whether the upstream server is a plain Kubernetes cluster. */
+export function isPlainHub({ workspaces, apiExport }: ScopeChoice): boolean {
+  return workspaces === undefined && apiExport === undefined;
+}
 
 /** What a backend can be created from. */
 export type BackendTools = Readonly<{

@@ -12,12 +12,13 @@ import type { RelayListener } from "../relay/listener.ts";
 import { observeRelay } from "../relay/observe/observe-relay.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createBindingReader, readBindingsThroughExport } from "../upstream/export/bindings.ts";
+import { type HubControllersWatch, watchHubControllers } from "../upstream/hub-controllers.ts";
 import { reconciledTypes } from "../upstream/reconciled-types.ts";
 import { skipDisengaged } from "./cluster-sources.ts";
-import type { ControllerParts } from "./parts.ts";
+import { type ControllerParts, isPlainHub } from "./parts.ts";
 import { createHeartbeat } from "./periodic.ts";
 import { createResync } from "./resync.ts";
-import { createSyncParts, type SyncParts } from "./sync-parts.ts";
+import { createSyncParts, type SyncParts, type SyncPartsOptions } from "./sync-parts.ts";
 
 /** A started controller: its relay, and how to stop everything. */
 export type ControllerRun = Readonly<{ relay: Relay; stop: () => Promise<void> }>;
@@ -36,7 +37,8 @@ export function startRun(parts: ControllerParts, hubId: string): ControllerRun {
   const { settings, clock, log, metrics, health, scope, cache, workloads, backend, events } = parts;
   const { drainSeconds, workers } = settings;
   const access = createClusterAccess(parts);
-  const syncParts = createRunSyncParts(parts, access, hubId);
+  const hubControllers = watchHub(parts);
+  const syncParts = createRunSyncParts(parts, access, { hubId, hubBlocker: hubControllers?.blocker });
   let isCacheComplete = false;
   const work = createRunWork(parts, access, { syncParts, isCacheComplete: () => isCacheComplete });
   const observed = observeRelay({ log, metrics, health }, cache, {
@@ -69,6 +71,7 @@ export function startRun(parts: ControllerParts, hubId: string): ControllerRun {
     stop: async () => {
       cancelWait();
       for (const schedule of schedules) schedule.stop();
+      hubControllers?.stop();
       // The relay stops before the workers: afterwards no worker would take the keys that it still has to send.
       await relay.stop(drainSeconds * 1000);
       drain.abort();
@@ -114,7 +117,25 @@ function createClusterAccess({
   return { connections, credentials };
 }
 
-function createRunSyncParts(parts: ControllerParts, access: ClusterAccess, hubId: string): SyncParts | undefined {
+/** Watches a plain hub for controllers that run workloads; undefined for kcp, whose workspaces have none. */
+function watchHub({ options, clock, log, scope }: ControllerParts): HubControllersWatch | undefined {
+  if (!isPlainHub(options) || options.ignoresHubControllers === true) return undefined;
+  return watchHubControllers({
+    client: scope.client,
+    clock,
+    onChange: (evidence) => {
+      if (evidence === undefined) log.info("the hub runs no workloads itself any more");
+      else log.error("the hub runs workloads itself; they are not synced", { evidence });
+    },
+    onFailure: (error) => log.warn("controllers of the hub cannot be detected", { error }),
+  });
+}
+
+function createRunSyncParts(
+  parts: ControllerParts,
+  access: ClusterAccess,
+  { hubId, hubBlocker }: Pick<SyncPartsOptions, "hubId" | "hubBlocker">,
+): SyncParts | undefined {
   const { settings, clock, random, log, metrics, cache, workloads, backend, hub } = parts;
   const { readsFromCache } = backend;
   if (workloads === undefined || backend.workloads === undefined) return undefined;
@@ -126,6 +147,7 @@ function createRunSyncParts(parts: ControllerParts, access: ClusterAccess, hubId
     queue: backend.queue,
     isBusy: backend.isBusy,
     hubId,
+    hubBlocker,
     settings: settings.syncSettings,
     upsync: {
       upsyncHub: backend.workloads,

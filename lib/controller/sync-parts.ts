@@ -16,6 +16,7 @@ import type { ObservedWatches } from "../registration/conditions.ts";
 import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
+import type { SyncTools } from "../sync/observed.ts";
 import type { OwnerReads } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
@@ -39,6 +40,8 @@ export type SyncPartsOptions = Readonly<{
   settings?: Partial<Omit<SyncSettings, "hubId">> | undefined;
   /** Enables upsync. @default no upsync */
   upsync?: UpsyncInputs | undefined;
+  /** Why workloads of a kind are not synced: the hub runs them itself. @default they are synced */
+  hubBlocker?: SyncTools["hubBlocker"];
   relistSeconds: number;
   clock: Clock;
   random: () => number;
@@ -136,6 +139,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     upsyncOrigins: upsync?.origins,
     debounce: createStatusDebounce({ clock }),
     burstGate: options.isBusy && createBurstGate({ clock, isBusy: options.isBusy }),
+    hubBlocker: options.hubBlocker,
     onCopyAction: ({ action }) => metrics.add("tmc_sync_actions_total", { action }),
     notifyPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, notifyDelaySeconds),
   });

@@ -25,6 +25,7 @@ import type { SyncSettings } from "./settings.ts";
 import type { StatusDebounce } from "./status/debounce.ts";
 import type { UpsyncOriginState, UpsyncOrigins } from "./status/upsync-origin-status.ts";
 import type { CopyRecord, DownstreamState, TargetCluster, Workload } from "./sync-objects.ts";
+import type { Blocker } from "./targets/decide.ts";
 import type { TypeBlocker } from "./targets/served-types.ts";
 import { targetClusterOf } from "./targets/target-cluster.ts";
 import type { WorkloadHub } from "./workload-hub.ts";
@@ -41,6 +42,8 @@ export type SyncTools = Readonly<{
   debounce?: StatusDebounce | undefined;
   /** In a burst of new workloads, delays copies until all are protected upstream. @default copies are written at once */
   burstGate?: BurstGate | undefined;
+  /** Why workloads of a kind are not synced: the hub runs them itself. @default they are synced */
+  hubBlocker?: ((kind: string) => Blocker | undefined) | undefined;
   /** Reads the originals of upsynced workloads. @default they are not read */
   upsyncOrigins?: UpsyncOrigins | undefined;
   /** Called after every downstream write and every newly held deletion, for metrics. */
@@ -224,7 +227,7 @@ export async function observeWorkload(
     isClaimed: !type.isOffered,
     upsyncOriginCluster: origin?.registration,
   });
-  const syncBlocker = selectorBlocker ?? controls.syncBlocker;
+  const syncBlocker = tools.hubBlocker?.(type.kind) ?? selectorBlocker ?? controls.syncBlocker;
   return { ...base, controls: { ...controls, syncBlocker }, intent, retainedClaims: retainedVolumes.claims };
 }
 

@@ -10,7 +10,7 @@ import { finalize } from "./ownership/finalize.ts";
 import { protectWorkload } from "./ownership/protect.ts";
 import { decideRequeue } from "./requeue.ts";
 import { upsyncOriginOutcomes } from "./status/upsync-origin-status.ts";
-import { writeReport } from "./status/write-report.ts";
+import { recordWriteEvents, writeReport } from "./status/write-report.ts";
 import { applyTargets } from "./targets/apply-all.ts";
 import { ensureTypesServed } from "./targets/served-types.ts";
 
@@ -51,6 +51,7 @@ export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
     const { kept, evicted } = await evictCopies(tools, { observed, downstreamStates, targets }, signal);
 
     const outcomes = [...upsyncOriginOutcomes(observed), ...targets.values(), ...kept];
+    recordWriteEvents(tools, observed, outcomes);
     const hasOtherChanges =
       kept.length + evicted.length > 0 || shortfall !== undefined || observed.workload === undefined;
     const debounceFacts = { key, record: observed.record, targets: [...targets.values()], hasOtherChanges };

@@ -53,6 +53,7 @@ export function workloadsPage(): string {
     "| `DeletionsHeld` | True if deletions of copies wait for confirmation (`tmc confirm`). |",
     "| `ReplicasPlaced` | False if `min` and `max` of the placement leave replicas without a cluster. |",
     "| `StatusRuleKnown` | False if the annotation `tmc.kcp.io/status-strategy` has an unknown value, which is ignored. |",
+    "| `HubControllersOff` | False (`HubRunsWorkloads`) if a plain cluster as the hub runs the workload itself, so that it is not synced. |",
     "| `SyncAnnotationValid` | False if the annotation `tmc.kcp.io/sync` has an unknown value, which is ignored. |",
     "",
     "TMC records Events on the workload with the reasons `Synced`, `SyncFailed`, `Transformed` (by overrides), `DriftReverted`,",

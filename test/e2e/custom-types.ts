@@ -303,6 +303,7 @@ export function customTypesScenario(
         "--hub-id=kcp",
         `--kcp-kubeconfig=${join(folder, "us-east.kubeconfig")}`,
         "--hub=kubernetes",
+        "--hub-controllers=ignore", // this hub is a cluster that has run workloads; a custom type concerns none of its controllers
         `--cluster-kubeconfigs=us-west=${join(folder, "us-west.kubeconfig")}`,
         `--crd=${example("database-crd.yaml")}`,
         "--heartbeat-interval=1s",

@@ -3,7 +3,9 @@ import { type HubParts, type Server, twoHubsScenario } from "./two-hubs.ts";
 
 async function startEmbeddedHubs(): Promise<HubParts> {
   const names = ["one", "two", "shared"] as const;
-  const [one, two, cluster] = await Promise.all(names.map((name) => startEmbeddedCluster({ name })));
+  const [one, two, cluster] = await Promise.all(
+    names.map((name) => startEmbeddedCluster({ name, workloadControllers: name === "shared" })),
+  );
   if (one === undefined || two === undefined || cluster === undefined) throw new Error("a cluster is missing");
   const servers = [one, two, cluster];
   const serverOf = ({ url, ca, adminToken }: typeof one): Server => ({
@@ -15,7 +17,7 @@ async function startEmbeddedHubs(): Promise<HubParts> {
     two: serverOf(two),
     cluster: serverOf(cluster),
     cloneOfOne: async () => {
-      const clone = await startEmbeddedCluster({ name: "clone" });
+      const clone = await startEmbeddedCluster({ name: "clone", workloadControllers: false });
       servers.push(clone);
       clone.restore(one.snapshot());
       return serverOf(clone);

@@ -37,6 +37,8 @@ export type ControllerEnvironmentOptions = Readonly<{
   workspaces?: readonly string[];
   /** Registration name → name of the cluster that it connects to. @default east and west */
   reached?: Readonly<Record<string, string>>;
+  /** Clusters that run no workloads themselves. @default none */
+  controlPlanes?: readonly string[];
   /** Tokens of additional administrators of the clusters. */
   users?: Readonly<Record<string, string>>;
 }>;
@@ -47,6 +49,7 @@ const writes = ["create", "update", "patch", "delete", "deletecollection"] as co
 export async function startControllerEnvironment({
   workspaces = ["root:demo"],
   reached = { east: "east", west: "west" },
+  controlPlanes = [],
   users = {},
 }: ControllerEnvironmentOptions = {}) {
   const clock = createManualClock();
@@ -58,7 +61,11 @@ export async function startControllerEnvironment({
     Object.entries(users).map(([token, name]) => [token, { name, groups: ["system:masters", "system:authenticated"] }]),
   );
   for (const name of new Set(Object.values(reached))) {
-    clusters.set(name, await startEmbeddedCluster({ name, listen: false, clock, users: administrators }));
+    const workloadControllers = !controlPlanes.includes(name);
+    clusters.set(
+      name,
+      await startEmbeddedCluster({ name, listen: false, clock, users: administrators, workloadControllers }),
+    );
   }
   clearInterval(turning);
   const controllers: Controller[] = [];

@@ -15,6 +15,7 @@ import { isOwnedBy, type Owner, otherOwningRegistration, whyNotOwned } from "../
 import { recordName } from "../../lib/sync/ownership/record.ts";
 import { syncReconciler } from "../../lib/sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../../lib/sync/settings.ts";
+import type { StatusDebounce } from "../../lib/sync/status/debounce.ts";
 import type { DownstreamState } from "../../lib/sync/sync-objects.ts";
 import type { WorkloadHub } from "../../lib/sync/workload-hub.ts";
 
@@ -67,6 +68,7 @@ export class InMemoryWorld {
   /** Every request to a cluster, in order: `east apply deployments/web`. */
   readonly log: string[] = [];
   burstGate: BurstGate | undefined;
+  debounce: StatusDebounce | undefined;
   /** Clusters that accept requests and never answer. */
   readonly hanging = new Set<string>();
   /** Placements that were notified, in order. */
@@ -234,6 +236,7 @@ export class InMemoryWorld {
         },
       },
       burstGate: this.burstGate,
+      debounce: this.debounce,
       settings: { ...defaultSyncSettings, hubId: "kcp", ...this.settings },
       onCopyAction: (action) => void this.copyActions.push(action),
       notifyPlacement: async ({ name }) => void this.notifiedPlacements.push(name),

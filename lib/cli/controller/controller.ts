@@ -130,6 +130,11 @@ function typeOptions(): readonly Option[] {
       "Kind of the upstream server: kcp, or kubernetes for a plain cluster with TMC's CRDs",
       flagDefaults.hub,
     ),
+    withDefault(
+      "--hub-controllers <mode>",
+      "With --hub kubernetes: detect refuses a cluster whose own controllers run workloads, because each workload would run there too; ignore skips this check, for a cluster whose workload controllers are turned off",
+      flagDefaults.hubControllers,
+    ),
     option(
       "--hub-id <id>",
       "Id of the upstream server in the names of downstream namespaces and in owner annotations; it keeps several control planes on one cluster apart (default: the id that the server stores in the ConfigMap tmc-system/tmc-hub since the first start). With this option, a restored copy of the server is not detected",

@@ -57,6 +57,7 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     const options: ControllerOptions = {
       client,
       hubId: config.hubId,
+      ignoresHubControllers: config.ignoresHubControllers,
       workspaces: config.workspaces,
       apiExport: apiExport && { address: apiExport, openEndpoint: open },
       clusterKubeconfigs: config.clusterKubeconfigs,

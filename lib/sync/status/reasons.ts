@@ -43,5 +43,7 @@ export const copyReasons = {
   SyncDisabled: "The annotation `tmc.kcp.io/sync` of the workload disables sync.",
   SelectorInvalid: "The selector of the placement is invalid; all copies stay unchanged until it is corrected.",
   SyncPaused: "The annotation `tmc.kcp.io/sync` of the workload pauses sync.",
+  HubRunsWorkloads:
+    "The plain cluster that serves as the hub runs workloads of this type itself; nothing is written until its workload controllers are off (docs/plain-hub.md).",
 } as const;
 export type CopyReason = keyof typeof copyReasons;

@@ -18,6 +18,8 @@ export type ReportFacts = Readonly<{
   strategyError?: string | undefined;
   /** What is wrong with the sync annotation. */
   syncAnnotationError?: string | undefined;
+  /** Why the workload is not synced because the hub runs it itself. */
+  hubControllersError?: string | undefined;
   /** The claims whose data keeps the workload on its clusters. */
   retainedClaims?: readonly string[] | undefined;
   /** After how long a copy that cannot be written counts as stalled. @default never */
@@ -85,6 +87,11 @@ function optionalConditions(facts: ReportFacts, clusters: readonly CopyRecord[])
       clearReason: "Known",
       isPositive: true,
       finding: findingOf("UnknownStrategy", strategyError),
+    },
+    {
+      type: "HubControllersOff",
+      isPositive: true,
+      finding: findingOf("HubRunsWorkloads", facts.hubControllersError),
     },
     { type: "SyncAnnotationValid", isPositive: true, finding: findingOf("UnknownValue", syncAnnotationError) },
   ];

@@ -25,7 +25,20 @@ type ReportInput = Readonly<{
 /** The facts with the objects as they were written, and the seconds until a copy counts as stalled. */
 export type Reported = Readonly<{ observed: Observed; stalledInSeconds: number | undefined }>;
 
-/** Writes the status of the sync record and of the workload, each only if it differs, and records Events. */
+/**
+ * Records Events about the writes of this reconcile. Only this reconcile knows them, so they are recorded even if the report
+ * is delayed.
+ */
+export function recordWriteEvents(
+  { workloads }: Pick<SyncTools, "workloads">,
+  { key, type, workload, record }: Observed,
+  outcomes: readonly CopyOutcome[],
+): void {
+  if (workload === undefined || record === undefined || !type.isOffered) return;
+  for (const event of eventsOfWrites(outcomes)) workloads.recordEvent(key, workload, event);
+}
+
+/** Writes the status of the sync record and of the workload, each only if it differs, and records Events of transitions. */
 export async function writeReport(
   { workloads, settings }: Pick<SyncTools, "workloads" | "settings">,
   input: ReportInput,
@@ -50,6 +63,8 @@ export async function writeReport(
           differences,
           strategyError: strategyFor(observed).error,
           syncAnnotationError: controls.syncAnnotationError,
+          hubControllersError:
+            controls.syncBlocker?.reason === "HubRunsWorkloads" ? controls.syncBlocker.message : undefined,
           retainedClaims: observed.retainedClaims,
           stalledAfterSeconds,
           generation: workload?.metadata.generation,
@@ -62,9 +77,7 @@ export async function writeReport(
     writeWorkloadStatus(workloads, input, signal),
   ]);
   if (workload !== undefined && status !== undefined && type.isOffered) {
-    for (const event of [...eventsOfWrites(outcomes), ...eventsOfTransitions(record?.status, status)]) {
-      workloads.recordEvent(key, workload, event);
-    }
+    for (const event of eventsOfTransitions(record?.status, status)) workloads.recordEvent(key, workload, event);
   }
   return {
     observed: { ...observed, record: writtenRecord, workload: writtenWorkload },

@@ -10,6 +10,7 @@ const usual: ControllerFlags = {
 test("controller flags that are not given have their defaults", () => {
   expect(parseControllerFlags(usual)).toEqual({
     kcpKubeconfig: "kcp.kubeconfig",
+    ignoresHubControllers: false,
     workspaces: ["root:production"],
     clusterKubeconfigs: new Map([
       ["east", "east.kubeconfig"],
@@ -225,6 +226,14 @@ const invalid: Record<string, { flags: ControllerFlags; message: string }> = {
     message: '--cluster-shard-id "3" is not one of 0 to 2',
   },
   "an unknown hub": { flags: { hub: "etcd" }, message: '--hub "etcd" is not kcp or kubernetes' },
+  "an unknown mode for the controllers of the hub": {
+    flags: { hub: "kubernetes", workspace: [], hubControllers: "off" },
+    message: '--hub-controllers "off" is not detect or ignore',
+  },
+  "controllers of the hub with kcp": {
+    flags: { hubControllers: "ignore" },
+    message: "--hub-controllers has no effect without --hub kubernetes: kcp runs no workloads",
+  },
   "a duration without a unit": {
     flags: { resyncPeriod: "30" },
     message: '--resync-period "30" is not a duration like 30s, 5m or 1h30m',

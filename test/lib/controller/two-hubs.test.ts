@@ -13,7 +13,10 @@ const crds = { type: { group: "apiextensions.k8s.io", version: "v1", plural: "cu
 
 let stage: ControllerEnvironment;
 beforeEach(async () => {
-  stage = await startControllerEnvironment({ reached: { east: "east", one: "one", two: "two" } });
+  stage = await startControllerEnvironment({
+    reached: { east: "east", one: "one", two: "two" },
+    controlPlanes: ["one", "two"],
+  });
 });
 afterEach(() => stage.stop());
 

@@ -1,5 +1,7 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findCondition } from "../../../lib/model/condition.ts";
+import { createStatusDebounce } from "../../../lib/sync/status/debounce.ts";
 import { InMemoryWorld } from "../../support/in-memory-world.ts";
 
 let world: InMemoryWorld;
@@ -173,6 +175,24 @@ describe("Events and conditions for users", () => {
     world.putCopy("west", "web", (copy) => ({ ...copy, spec: { replicas: 0 } }));
     await world.settle("web");
     expect(world.events.at(-1)).toMatchObject({ reason: "DriftReverted" });
+  });
+
+  it("Events about writes are recorded although the status write of that reconcile is delayed", async () => {
+    const clock = createManualClock();
+    world.debounce = createStatusDebounce({ clock });
+    await running({ overrides: [{ name: "label", clusterNames: ["east"], labels: { region: "east" } }] }, "north");
+    world.putCopy("west", "web", (copy) => ({ ...copy, spec: { replicas: 0 } }));
+    const { status } = world.record("web") ?? {};
+    await world.reconcile("web");
+    expect(world.record("web")?.status, "the status write is delayed").toEqual(status);
+    expect(reasons()).toEqual(["Transformed", "DriftReverted"]);
+    clock.advance(1_000);
+    await world.reconcile("web");
+    expect(reasons(), "and each is recorded once").toEqual([
+      "Transformed",
+      "DriftReverted",
+      ...["Synced", "Synced", "Synced"],
+    ]);
   });
 
   it("an unknown status strategy sets StatusRuleKnown to False", async () => {

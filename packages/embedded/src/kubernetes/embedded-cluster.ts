@@ -25,7 +25,7 @@ import { withClusterAdmission } from "./admission.ts";
 import type { Behavior } from "./behavior.ts";
 import { bootstrapObjects } from "./bootstrap.ts";
 import { createClusterCatalog, createClusterFrontend } from "./cluster-frontend.ts";
-import { clusterControllers } from "./controllers/all.ts";
+import { clusterControllers, controlPlaneControllers } from "./controllers/all.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import type { Pod } from "./kinds.ts";
 import { kubernetesVersion, type NodeSpec, nodeObjects } from "./nodes.ts";
@@ -46,6 +46,11 @@ export type EmbeddedClusterOptions = Readonly<{
   port?: number | undefined;
   /** Number of nodes, or their descriptions. @default 3 */
   nodes?: number | readonly NodeSpec[] | undefined;
+  /**
+   * Whether the cluster runs workloads. If not, it is a control plane like a kube-apiserver without workload controllers: it
+   * stores Deployments and creates no pods. @default true
+   */
+  workloadControllers?: boolean | undefined;
   /** Users in addition to the administrator, by bearer token. */
   users?: Readonly<Record<string, User>> | undefined;
   /** The administrator's token. @default a random one */
@@ -210,7 +215,10 @@ function assemble(core: ServerCore, { options, behavior, adminToken }: Settings)
       store,
       clock,
       storages: world.storages,
-      controllers: clusterControllers(behavior, core.authority.certificate),
+      controllers:
+        options.workloadControllers === false
+          ? controlPlaneControllers(core.authority.certificate)
+          : clusterControllers(behavior, core.authority.certificate),
       onError: options.onControllerError,
     });
     engine.settle();
@@ -277,7 +285,8 @@ function createBootstrapObjects(
   };
   const port = Number(URL.parse(url)?.port) || 6443;
   for (const each of bootstrapObjects(port)) create(each.group, each.plural, each.object);
-  for (const node of nodeObjects(options.name, options.nodes ?? defaultNodes, now)) create("", "nodes", node);
+  const nodes = options.workloadControllers === false ? 0 : (options.nodes ?? defaultNodes);
+  for (const node of nodeObjects(options.name, nodes, now)) create("", "nodes", node);
 }
 
 /** The log of a pod: one line per started container. */

@@ -12,6 +12,11 @@ import { createLoadBalancers, endpointController } from "./services.ts";
 import { statefulSetController } from "./stateful-sets.ts";
 import { volumeController } from "./volumes.ts";
 
+/** Creates the controllers of a control plane that runs no workloads. */
+export function controlPlaneControllers(ca: string): readonly ClusterController[] {
+  return [createNamespaceDefaultsController(ca)];
+}
+
 /** Creates the controllers of one cluster; some of them are stateful. */
 export function clusterControllers(behavior: Behavior, ca: string): readonly ClusterController[] {
   return [
