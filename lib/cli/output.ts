@@ -44,7 +44,7 @@ export async function printObject(
 }
 
 /** Returns an object without what a server adds: what remains belongs into a manifest. */
-export function withoutServerFields({ metadata, ...object }: KubeObject): KubeObject {
+export function asManifest({ metadata, ...object }: KubeObject): KubeObject {
   const { status: _, ...fields } = object;
   const { uid, creationTimestamp, managedFields, resourceVersion, generation, annotations, ...rest } = metadata;
   const kept = Object.entries(annotations ?? {}).filter(([key]) => key !== "kcp.io/cluster");

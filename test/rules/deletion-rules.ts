@@ -22,8 +22,8 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/placement/retention.ts",
-        text: "isPartOfMassFailure(cluster, massFailures) &&",
-        without: "massFailures.length < 0 && isPartOfMassFailure(cluster, massFailures) &&",
+        text: "const isInMassFailure = isPartOfMassFailure(cluster, massFailures);",
+        without: "const isInMassFailure = massFailures.length < 0 && isPartOfMassFailure(cluster, massFailures);",
       },
     ],
     test: {

@@ -18,7 +18,7 @@ import {
   timeoutOption,
   type WaitFlags,
 } from "../options.ts";
-import { type Output, outputOption, printList, printObject, withoutServerFields } from "../output.ts";
+import { asManifest, type Output, outputOption, printList, printObject } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -141,7 +141,7 @@ async function register(io: CliIo, name: string, options: RegisterOptions): Prom
   const { output, dryRun, wait, timeout, kubeconfigSecret } = options;
   const manifest = newRegistration(name, options);
   const print = (registration: ClusterRegistration): Promise<void> =>
-    printObject(io, dryRun === undefined ? registration : withoutServerFields(registration), {
+    printObject(io, dryRun === undefined ? registration : asManifest(registration), {
       output,
       text: () => `${resourceName}/${name} registered${dryRunText(dryRun)}\n`,
     });
