@@ -2,7 +2,7 @@ import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import { clip, formatNames } from "../model/text.ts";
+import { clip, formatNames, summarizeNames } from "../model/text.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 import { type ClusterDecision, countReasons, type DecisionGroup, type PlacementStatus } from "./explain.ts";
 import type { ClusterFacts } from "./observed.ts";
@@ -32,6 +32,7 @@ export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcom
   const { decisionsOmitted: _, ...others } = status;
   const rest: { -readonly [Field in keyof PlacementStatus]: PlacementStatus[Field] } = { ...others };
   // Fields that stay keep their position in the object: the same facts must give the same bytes.
+  if (outcome.selected.length === 0) delete rest.clusterSummary;
   if (outcome.failback === undefined) delete rest.failback;
   if (outcome.evictedClusters === undefined) delete rest.evictedClusters;
   const { nowMs, selected, decisions } = outcome;
@@ -44,6 +45,7 @@ export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcom
     ...rest,
     strategy: outcome.strategy === "" ? defaultStrategy : outcome.strategy,
     selectedClusters: outcome.selected,
+    ...(selected.length === 0 ? {} : { clusterSummary: summarizeNames(selected) }),
     decisions: outcome.decisions,
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
     ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
