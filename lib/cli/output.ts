@@ -19,21 +19,6 @@ export function formatObjects(objects: KubeObject | readonly KubeObject[], outpu
   return formatDocument(document, output);
 }
 
-/** Prints a list: as documents for programs, as a table for people, or that it is empty. */
-export async function printList(
-  io: Pick<CliIo, "out" | "err">,
-  objects: readonly KubeObject[],
-  {
-    output,
-    ifEmpty,
-    table,
-  }: Readonly<{ output: Output; ifEmpty: string; table: (wide: boolean) => string | Promise<string> }>,
-): Promise<void> {
-  if (output === "json" || output === "yaml") io.out(formatObjects(objects, output));
-  else if (objects.length === 0) io.err(ifEmpty);
-  else io.out(await table(output === "wide"));
-}
-
 /** Prints one object: as a document for programs, or as text for people. */
 export async function printObject(
   io: Pick<CliIo, "out">,
@@ -70,6 +55,9 @@ function withoutManagedFields({ metadata, ...object }: KubeObject): object {
 }
 
 const gap = "   ";
+
+/** The columns and rows of a table. */
+export type ListTable = Readonly<{ columns: readonly string[]; rows: readonly (readonly string[])[] }>;
 
 /** Formats a table as kubectl prints it; an empty cell is shown as `<none>`. */
 export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {

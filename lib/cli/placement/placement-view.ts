@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ClusterDecision } from "../../placement/explain.ts";
 import { commandName, parseName } from "../names.ts";
-import { ageOf, formatFields, formatTable } from "../output.ts";
+import { ageOf, formatFields, formatTable, type ListTable } from "../output.ts";
 
 /** The name of the resource in messages, as kubectl prints it. */
 export const placementResource = "workloadplacement.tmc.kcp.io";
@@ -31,11 +31,11 @@ export function placementStatus({
   return ready.status === "True" ? "Ready" : "NotReady";
 }
 
-/** Formats placements as a table; `wide` adds the reason and the message of the Ready condition. */
-export function formatPlacements(
+/** Returns placements as a table; `wide` adds the reason and the message of the Ready condition. */
+export function placementTable(
   placements: readonly WorkloadPlacement[],
   { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
-): string {
+): ListTable {
   const columns = ["NAME", "STRATEGY", "CLUSTERS", "STATUS", "AGE"];
   const rows = placements.map((placement) => {
     const { metadata, spec, status } = placement;
@@ -49,7 +49,7 @@ export function formatPlacements(
     const ready = findCondition(status?.conditions, "Ready");
     return wide ? [...row, ready?.reason ?? "", ready?.message ?? ""] : row;
   });
-  return formatTable(wide ? [...columns, "REASON", "MESSAGE"] : columns, rows);
+  return { columns: wide ? [...columns, "REASON", "MESSAGE"] : columns, rows };
 }
 
 /** Formats all known details of a placement, including the decision about each cluster. */

@@ -1,9 +1,7 @@
 import { delay } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
-import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { Argument, Command } from "commander";
-import { allWorkloadTypes } from "../../api/workload-kinds.ts";
-import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { recordName } from "../../sync/ownership/record.ts";
 import { type CliIo, CommandExit, confirmDeletion, UsageError } from "../cli-io.ts";
 import { collectList } from "../names.ts";
@@ -41,7 +39,7 @@ import {
   type HeldCopies,
   withdrawnValue,
 } from "./held-copies.ts";
-import { parseWorkloadArgument } from "./workload-argument.ts";
+import { parseWorkloadArgument, typeOfRecord } from "./workload-argument.ts";
 import { unlessNotFound } from "./workload-read.ts";
 
 type ConfirmOptions = WorkspaceOptions &
@@ -213,7 +211,7 @@ async function annotateHeldCopies(
   { syncRecord, title, namespace }: HeldCopies,
   decide: (annotations: Readonly<Record<string, string>> | undefined) => string | null,
 ): Promise<void> {
-  const type = typeOf(syncRecord);
+  const type = typeOfRecord(syncRecord)?.type;
   const recordAddress = { type: resourceTypes.syncRecords, namespace, name: syncRecord.metadata.name ?? "" };
   for (let attempt = 1; ; attempt += 1) {
     const at = type === undefined ? undefined : { type, namespace, name: syncRecord.spec.workload.name };
@@ -353,16 +351,6 @@ async function withdrawOutdated(
     messages.set(registration, `${title}: ${count} deletions were confirmed, but ${current.count} are held now`);
   }
   return messages;
-}
-
-function typeOf({ metadata, spec }: WorkloadSync): ResourceType | undefined {
-  const { apiVersion, kind, name } = spec.workload;
-  const known = allWorkloadTypes().find((each) => each.apiVersion === apiVersion && each.kind === kind);
-  if (known !== undefined) return known.type;
-  // For a custom resource, the plural is the first part of the sync record's name.
-  const [group = "", version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
-  const plural = metadata.name?.slice(0, metadata.name.lastIndexOf(`-${name.slice(0, 200)}-`));
-  return plural === undefined || plural === "" || version === undefined ? undefined : { group, version, plural };
 }
 
 function formatHeld({ copies, upsync, evictions }: Held): string {

@@ -48,6 +48,10 @@ NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE   REASON         VERSION   NODE
 east   us-east-1   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        <none>                    <none>
 west   us-west-2   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        upgrade=soon:NoSchedule   <none>
 `,
+  "cluster list -l region=us-west": `
+NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE
+west   us-west-2   Ready    12s ago          72s
+`,
   "cluster status east": `
 Name:             east
 Location:         us-east-1
