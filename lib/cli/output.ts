@@ -118,6 +118,23 @@ export function ageOf(timestamp: string | undefined, nowMs: number): string | un
   return Number.isNaN(ms) ? undefined : formatAge(nowMs - ms);
 }
 
+const dayMs = 86_400_000;
+
+/** Returns when something is due, such as `at 17:06:17Z, in 3m12s`; with the date, if it is more than a day from now. */
+export function formatDeadline(timestamp: string, nowMs: number): string {
+  const leftMs = Date.parse(timestamp) - nowMs;
+  if (Number.isNaN(leftMs)) return `at ${timestamp}`;
+  const time = Math.abs(leftMs) < dayMs ? timestamp.slice(timestamp.indexOf("T") + 1) : timestamp;
+  return leftMs <= 0 ? `at ${time}, now due` : `at ${time}, in ${formatCountdown(leftMs)}`;
+}
+
+/** Ages are rounded down to few digits; a deadline of minutes is shown to the second. */
+function formatCountdown(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 60 || seconds >= 3600) return formatAge(seconds * 1000);
+  return withRemainder(Math.floor(seconds / 60), "m", seconds % 60, "s");
+}
+
 function withRemainder(whole: number, unit: string, rest: number, restUnit: string): string {
   return rest === 0 ? `${whole}${unit}` : `${whole}${unit}${rest}${restUnit}`;
 }

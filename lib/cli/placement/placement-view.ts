@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ClusterDecision } from "../../placement/explain.ts";
 import { commandName, parseName } from "../names.ts";
-import { ageOf, formatFields, formatTable, type ListTable } from "../output.ts";
+import { ageOf, formatDeadline, formatFields, formatTable, type ListTable } from "../output.ts";
 
 /** The name of the resource in messages, as kubectl prints it. */
 export const placementResource = "workloadplacement.tmc.kcp.io";
@@ -76,7 +76,7 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
     omitted === undefined ? "" : `and ${omitted.count} more; see ${commandName()} explain ${metadata.name}\n`;
   const parts = [
     fields,
-    ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions)}${rest}`]),
+    ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions, nowMs)}${rest}`]),
     ...formatPlacedWorkloads(status, nowMs),
     ...formatHistory(status?.history ?? [], nowMs),
   ];
@@ -114,7 +114,7 @@ function formatHistory(
   return [formatTable(["AGE", "REASON", "CLUSTERS", "MESSAGE"], rows)];
 }
 
-function formatDecisions(decisions: readonly ClusterDecision[]): string {
+function formatDecisions(decisions: readonly ClusterDecision[], nowMs: number): string {
   return formatTable(
     ["CLUSTER", "SELECTED", "REASON", "SCORE", "MESSAGE"],
     decisions.map(({ cluster, selected, reason, score, message, until }) => [
@@ -122,7 +122,7 @@ function formatDecisions(decisions: readonly ClusterDecision[]): string {
       selected ? "yes" : "no",
       reason,
       score === undefined ? "-" : String(score),
-      until === undefined ? message : `${message}${selected ? ", until" : ": at"} ${until}`,
+      until === undefined ? message : `${message}; moves ${selected ? "" : "back "}${formatDeadline(until, nowMs)}`,
     ]),
   );
 }

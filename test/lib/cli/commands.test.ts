@@ -297,6 +297,25 @@ describe("commands that change objects", () => {
     expect(Object.keys(rest).toSorted()).toEqual(["apiVersion", "kind", "spec"]);
   });
 
+  it("tmc placement describe says when a placement leaves a cluster that is not Ready", async () => {
+    const { client, clock, run } = workspace;
+    const address = { type: resourceTypes.registrations, name: "east" };
+    const { status } = await client.get<ClusterRegistration>(address);
+    const lastTransitionTime = new Date(clock.shown).toISOString();
+    const conditions = [
+      { type: "Ready", status: "False", reason: "ClusterUnhealthy", message: "", lastTransitionTime },
+    ];
+    const write = (body: object) => client.patch(address, { type: "merge", body }, { subresource: "status" });
+    await write({ status: { conditions } });
+    await decidePlacement(workspace, "edge");
+    clock.shown += 108_000;
+    const { out } = await run("placement describe edge");
+    clock.shown -= 108_000;
+    await write({ status });
+    await decidePlacement(workspace, "edge");
+    expect(out).toContain("is tolerated; moves at 00:06:12Z, in 3m12s\n");
+  });
+
   it("tmc placement create warns about a placement that selects no workloads, and --wait says so too", async () => {
     const create = workspace.run("placement create nothing --wait", { clock: systemClock });
     await eventually(() =>
