@@ -37,6 +37,7 @@ import {
   confirmationValue,
   findHeldCopies,
   type HeldCopies,
+  heldRows,
   withdrawnValue,
 } from "./held-copies.ts";
 import { parseWorkloadArgument, typeOfRecord } from "./workload-argument.ts";
@@ -48,7 +49,7 @@ type ConfirmOptions = WorkspaceOptions &
 
 const help = `
 TMC holds the deletion of copies when very many would be deleted at once, which is typical of a wrong selector or a lost
-placement, and when a workload disappeared from its workspace without an observed deletion. It holds the deletion of upsynced
+placement: restore the placement to keep them, and nothing has to be confirmed. TMC also holds it when a workload disappeared from its workspace without an observed deletion. It holds the deletion of upsynced
 objects (spec.upsync of a ClusterRegistration) when very many of them no longer exist on their cluster; they are confirmed as
 cluster/NAME. Check the cause before you confirm: confirmed objects are deleted.
 
@@ -114,7 +115,9 @@ export function confirmCommand(io: CliIo): Command {
         }
         io.out(formatHeld(held));
         if (names.length === 0 && options.all !== true) {
-          io.err("Nothing was confirmed. Specify the held objects as listed, or --all.\n");
+          io.err(
+            "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
+          );
           return;
         }
         if (!(await confirmDeletion(io, { yes: options.yes === true, question: questionAbout(held) }))) return;
@@ -357,9 +360,7 @@ function formatHeld({ copies, upsync, evictions }: Held): string {
   return formatTable(
     ["NAMESPACE", "HELD", "CLUSTER", "MESSAGE"],
     [
-      ...copies.flatMap(({ namespace, title, clusters }) =>
-        clusters.map(({ name, message }) => [namespace, title, name, message]),
-      ),
+      ...heldRows(copies),
       ...[...upsync, ...evictions].map(({ title, registration, message }) => ["", title, registration, message]),
     ],
   );

@@ -196,7 +196,7 @@ To see it on its clusters, if your kubeconfig has a context for each of them:
 NAMESPACE   HELD                  CLUSTER   MESSAGE
 shop        deployment.apps/old   east      12 of 12 copies would leave at once
 `,
-    err: "Nothing was confirmed. Specify the held objects as listed, or --all.\n",
+    err: "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
   },
   "confirm --cluster west": { err: "No deletions are held.\n" },
   "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": no deletions are held\n' },
