@@ -8,6 +8,7 @@ import { referenceTypes } from "../../api/workload-kinds.ts";
 import { waitUntil } from "../../install/wait.ts";
 import { parseHypotheticalTaint } from "../../placement/what-if.ts";
 import { type CliIo, confirmDeletion, UsageError } from "../cli-io.ts";
+import { type ListFlags, printList, withListOptions } from "../list.ts";
 import { collectLabel, collectList } from "../names.ts";
 import {
   clusterArgument,
@@ -18,7 +19,7 @@ import {
   timeoutOption,
   type WaitFlags,
 } from "../options.ts";
-import { asManifest, type Output, outputOption, printList, printObject } from "../output.ts";
+import { asManifest, type Output, outputOption, printObject } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -27,7 +28,7 @@ import {
   withWorkspaceOptions,
 } from "../workspace.ts";
 import { acceptIdentityCommand } from "./accept-identity.ts";
-import { describeCluster, formatClusters } from "./cluster-view.ts";
+import { clusterTable, describeCluster } from "./cluster-view.ts";
 import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
 import { joinCommand, waitUntilReady } from "./join.ts";
 
@@ -54,16 +55,17 @@ export function clusterCommand(io: CliIo): Command {
 
 function listCommand(io: CliIo): Command {
   return withWorkspaceOptions(
-    new Command("list").alias("ls").summary("List the registered clusters").addOption(outputOption()),
-  ).action((options: OutputOptions) =>
-    inWorkspace(io, options, async (workspace) => {
-      const clusters = await workspace.registrations();
-      await printList(io, clusters, {
-        output: options.output,
-        ifEmpty: "No clusters are registered.\n",
-        table: (wide) => formatClusters(clusters, { wide, nowMs: io.clock.now() }),
-      });
-    }),
+    withListOptions(new Command("list").alias("ls").summary("List the registered clusters")),
+  ).action((options: WorkspaceOptions & ListFlags) =>
+    inWorkspace(io, options, (workspace) =>
+      printList(io, options, {
+        ifEmpty: options.selector === undefined ? "No clusters are registered.\n" : "No clusters match the selector.\n",
+        read: async () => {
+          const clusters = await workspace.registrations(options.selector);
+          return { objects: clusters, table: (wide) => clusterTable(clusters, { wide, nowMs: io.clock.now() }) };
+        },
+      }),
+    ),
   );
 }
 

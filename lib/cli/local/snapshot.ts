@@ -2,9 +2,10 @@ import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
-import { formatClusters } from "../cluster/cluster-view.ts";
-import { formatPlacements, placementStatus } from "../placement/placement-view.ts";
-import { formatWorkloads, type ListedWorkload, listedWorkloads } from "../workload/workload-list.ts";
+import { clusterTable } from "../cluster/cluster-view.ts";
+import { formatTable } from "../output.ts";
+import { placementStatus, placementTable } from "../placement/placement-view.ts";
+import { type ListedWorkload, listedWorkloads, workloadTable } from "../workload/workload-list.ts";
 import { byName } from "../workload/workload-read.ts";
 
 /** The objects of a workspace at one point in time. */
@@ -117,8 +118,10 @@ export function snapshotDocument(
 export function formatSnapshot(snapshot: WorkspaceSnapshot, nowMs: number): string {
   const { registrations, placements } = snapshot;
   return [
-    formatClusters(registrations, { wide: true, nowMs }),
-    formatPlacements(placements, { wide: true, nowMs }),
-    formatWorkloads(snapshotWorkloads(snapshot), { wide: true, nowMs, withNamespace: true }),
-  ].join("\n");
+    clusterTable(registrations, { wide: true, nowMs }),
+    placementTable(placements, { wide: true, nowMs }),
+    workloadTable(snapshotWorkloads(snapshot), { wide: true, nowMs, withNamespace: true }),
+  ]
+    .map(({ columns, rows }) => formatTable(columns, rows))
+    .join("\n");
 }

@@ -29,8 +29,11 @@ export type DeletionGuardFacts = Readonly<{
   settings: DeletionGuardSettings;
 }>;
 
-/** Returns why copies must not be evicted from a cluster now; undefined when they may. A held deletion stays held until confirmed. */
-export type DeletionGuard = (targetCluster: string) => string | undefined;
+/**
+ * Returns why copies must not be evicted from a cluster now, and what a user can do; undefined when they may. `placement` is the
+ * one that the sync record names. A held deletion stays held until confirmed.
+ */
+export type DeletionGuard = (targetCluster: string, placement: string | undefined) => string | undefined;
 
 type CopyCount = { total: number; evicted: number };
 
@@ -72,12 +75,13 @@ export function createDeletionGuard({
       tenant.evicted += 1;
     }
   }
-  return (targetCluster) => {
+  return (targetCluster, placement) => {
     const count = byCluster.get(targetCluster);
-    if (exceedsLimit(tenant, settings)) return formatHold(tenant, "in the workspace");
-    return count !== undefined && exceedsLimit(count, settings)
-      ? formatHold(count, `on cluster ${targetCluster}`)
-      : undefined;
+    if (exceedsLimit(tenant, settings))
+      return formatHold(tenant, { where: "in the workspace", placement, command: "tmc confirm --all" });
+    if (count === undefined || !exceedsLimit(count, settings)) return undefined;
+    const command = `tmc confirm --all --cluster ${targetCluster}`;
+    return formatHold(count, { where: `on cluster ${targetCluster}`, placement, command });
   };
 }
 
@@ -105,8 +109,13 @@ function isEvictedByFailover(previous: EvictedCopy["previous"]): boolean {
   return previous?.state === "Evicting" && previous.reason === "ClusterNotReady";
 }
 
-function formatHold({ total, evicted }: CopyCount, where: string): string {
-  return `${evicted} of ${total} copies ${where} would be deleted at once; confirm with "tmc confirm"`;
+type HoldScope = Readonly<{ where: string; placement: string | undefined; command: string }>;
+
+/** The same text for all copies of a placement in the scope of the hold, so that a list can sum them up. */
+function formatHold({ total, evicted }: CopyCount, { where, placement, command }: HoldScope): string {
+  const undo =
+    placement === undefined ? "" : `to keep them, restore placement ${placement} or the labels that it selects; `;
+  return `${evicted} of ${total} copies ${where} would be deleted at once; ${undo}to delete them, run: ${command}`;
 }
 
 /**

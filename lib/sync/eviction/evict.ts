@@ -67,7 +67,7 @@ export async function evictCopies(
         syncBlocker: controls.syncBlocker,
         isClaim: observed.type.kind === "PersistentVolumeClaim",
         volumeMessage: retainedClaims.length === 0 ? undefined : volumeMessage(retainedClaims),
-        holdMessage: holdMessage(deletionGuard, copy),
+        holdMessage: holdMessage(deletionGuard, { ...copy, recordedPlacement: record?.spec.placement }),
         isConfirmed,
       });
       const isEvicting = decided.action === "remove" || decided.action === "release";
@@ -89,11 +89,11 @@ export async function evictCopies(
 /** Why a copy must not be deleted now. A held deletion stays held, however few are left after others were confirmed. */
 function holdMessage(
   deletionGuard: DeletionGuard,
-  copy: EvictedCopy & Readonly<{ previous: CopyRecord | undefined }>,
+  copy: EvictedCopy & Readonly<{ previous: CopyRecord | undefined; recordedPlacement: string | undefined }>,
 ): string | undefined {
-  const { name, previous } = copy;
+  const { name, previous, recordedPlacement } = copy;
   if (isIntended(copy)) return undefined;
-  return isHeldByGuard(previous) ? previous.message : deletionGuard(name);
+  return isHeldByGuard(previous) ? previous.message : deletionGuard(name, recordedPlacement);
 }
 
 /**

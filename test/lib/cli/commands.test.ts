@@ -48,6 +48,10 @@ NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE   REASON         VERSION   NODE
 east   us-east-1   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        <none>                    <none>
 west   us-west-2   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        upgrade=soon:NoSchedule   <none>
 `,
+  "cluster list -l region=us-west": `
+NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE
+west   us-west-2   Ready    12s ago          72s
+`,
   "cluster status east": `
 Name:             east
 Location:         us-east-1
@@ -291,6 +295,25 @@ describe("commands that change objects", () => {
     const { metadata, ...rest } = load(out) as Record<string, unknown>;
     expect(metadata).toEqual({ name: expect.stringMatching(/^[pr]$/) });
     expect(Object.keys(rest).toSorted()).toEqual(["apiVersion", "kind", "spec"]);
+  });
+
+  it("tmc placement describe says when a placement leaves a cluster that is not Ready", async () => {
+    const { client, clock, run } = workspace;
+    const address = { type: resourceTypes.registrations, name: "east" };
+    const { status } = await client.get<ClusterRegistration>(address);
+    const lastTransitionTime = new Date(clock.shown).toISOString();
+    const conditions = [
+      { type: "Ready", status: "False", reason: "ClusterUnhealthy", message: "", lastTransitionTime },
+    ];
+    const write = (body: object) => client.patch(address, { type: "merge", body }, { subresource: "status" });
+    await write({ status: { conditions } });
+    await decidePlacement(workspace, "edge");
+    clock.shown += 108_000;
+    const { out } = await run("placement describe edge");
+    clock.shown -= 108_000;
+    await write({ status });
+    await decidePlacement(workspace, "edge");
+    expect(out).toContain("is tolerated; moves at 00:06:12Z, in 3m12s\n");
   });
 
   it("tmc placement create warns about a placement that selects no workloads, and --wait says so too", async () => {

@@ -32,6 +32,7 @@ describe("tmc", () => {
       "cluster list -o jsn",
       "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see ./tmc cluster list --help",
     ],
+    ["placement list -l app=web,,", "found ','"],
     ["reconcile thing a", "tmc: command-argument value 'thing' is invalid for argument 'kind'"],
     ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
     ["cluster register a --location b --label =x", "expected key=value"],

@@ -9,6 +9,7 @@ import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.t
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
 import { volumeMessage } from "../../../../lib/sync/eviction/volumes.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "../placed.ts";
 import { tmc } from "../support.ts";
 
@@ -72,6 +73,7 @@ beforeAll(async () => {
       { type: "DeletionsHeld", status: "True", reason: "DeletionsHeld", message: "east: 12 of 12 copies" },
     ],
   });
+  await create(deployments, aDeployment("idle", 1));
   await create(secrets, {
     apiVersion: "v1",
     kind: "Secret",
@@ -90,21 +92,32 @@ afterAll(() => workspace.stop());
 const printed: Record<string, Readonly<{ code?: number; out?: string; err?: string }>> = {
   "workload list -n shop": {
     out: `
-NAME                  PLACEMENT   CLUSTERS   READY   STATUS    AGE
-deployment.apps/api   shop        2/2        4/4     Ready     90s
-deployment.apps/old   gone        0/0        -       Held      90s
-deployment.apps/web   shop        1/2        4/6     Applied   90s
+NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE
+deployment.apps/api    shop        2/2        4/4     Ready       90s
+deployment.apps/idle   <none>      0/0        -       NotPlaced   90s
+deployment.apps/old    gone        0/0        -       Held        90s
+deployment.apps/web    shop        1/2        4/6     Applied     90s
+secret/keys            keys        0/1        -       Pending     90s
 `,
   },
   "workload list deploy -A -o wide": {
     out: `
-NAMESPACE   NAME                  PLACEMENT   CLUSTERS   READY   STATUS    AGE   COPIES               MESSAGE
-shop        deployment.apps/api   shop        2/2        4/4     Ready     90s   east 2/2, west 2/2   ready on 2 of 2 clusters
-shop        deployment.apps/old   gone        0/0        -       Held      90s   east Held            still on east
-shop        deployment.apps/web   shop        1/2        4/6     Applied   90s   east 3/3, west 1/3   ready on 1 of 2 clusters: west Progressing
+NAMESPACE   NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE   COPIES               MESSAGE
+shop        deployment.apps/api    shop        2/2        4/4     Ready       90s   east 2/2, west 2/2   ready on 2 of 2 clusters
+shop        deployment.apps/idle   <none>      0/0        -       NotPlaced   90s   <none>               no placement selects it
+shop        deployment.apps/old    gone        0/0        -       Held        90s   east Held            still on east
+shop        deployment.apps/web    shop        1/2        4/6     Applied     90s   east 3/3, west 1/3   ready on 1 of 2 clusters: west Progressing
 `,
   },
-  "workload list sts -n shop": { err: "No placed workloads found in namespace shop.\n" },
+  "workload list deploy -n shop -l app!=web,app!=old": {
+    out: `
+NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE
+deployment.apps/api    shop        2/2        4/4     Ready       90s
+deployment.apps/idle   <none>      0/0        -       NotPlaced   90s
+`,
+  },
+  "workload list sts -n shop": { err: "No workloads found in namespace shop.\n" },
+  "workload list cm -n shop": { err: "No workloads found in namespace shop.\n" },
   "workload list -n shop -A": { code: 2, err: "tmc: --all-namespaces and --namespace exclude each other\n" },
   "workload list dploy -A": {
     code: 2,
@@ -183,7 +196,7 @@ To see it on its clusters, if your kubeconfig has a context for each of them:
 NAMESPACE   HELD                  CLUSTER   MESSAGE
 shop        deployment.apps/old   east      12 of 12 copies would leave at once
 `,
-    err: "Nothing was confirmed. Specify the held objects as listed, or --all.\n",
+    err: "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
   },
   "confirm --cluster west": { err: "No deletions are held.\n" },
   "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": no deletions are held\n' },
@@ -315,6 +328,95 @@ describe("output of workload commands", () => {
     expect(out).toContain("Status:                 Ready: ready on 2 of 2 clusters\n");
     await becomes(deployments, "web", before.status?.clusters ?? []);
     await say(before.status?.conditions ?? []);
+  });
+});
+
+describe("custom resources", () => {
+  const databases = { group: "example.com", version: "v1", plural: "databases" };
+  const spec = {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "databases", singular: "database", kind: "Database", listKind: "DatabaseList" },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+  };
+
+  it("tmc workload names the placement of a custom resource that the controller does not sync", async () => {
+    const { client, run, create, select } = workspace;
+    const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+    const metadata = { name: "databases.example.com" };
+    await client.create(
+      { type: crds },
+      { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata, spec },
+    );
+    const selector = { workloadTypes: [{ apiVersion: "example.com/v1", kind: "Database" }] };
+    await client.create(
+      { type: resourceTypes.placements },
+      {
+        apiVersion: "tmc.kcp.io/v1alpha1",
+        kind: "WorkloadPlacement",
+        metadata: { name: "data" },
+        spec: { workloadSelector: selector },
+      },
+    );
+    await select("data", "east");
+    await eventually(() =>
+      client.list({ type: databases }).then(
+        () => undefined,
+        (error: unknown) => `databases: ${String(error)}`,
+      ),
+    );
+    await create(databases, {
+      apiVersion: "example.com/v1",
+      kind: "Database",
+      metadata: { name: "main", namespace: "shop" },
+    });
+    const [status, list] = [
+      await run("workload status databases.v1.example.com/main -n shop"),
+      await run("workload list databases.v1.example.com -n shop"),
+    ];
+    await client.delete({ type: resourceTypes.placements, name: "data" });
+    const { err: unplaced } = await run("workload status databases.v1.example.com/main -n shop");
+    expect(status.err).toBe(
+      "tmc: database.example.com/main is not ready: placement data selects it, but no controller has reconciled it yet\n",
+    );
+    expect(list.out).toMatch(/^database.example.com\/main +data +0\/1 +- +Pending/m);
+    expect(unplaced).toBe("tmc: database.example.com/main is not ready: no placement selects it\n");
+  });
+});
+
+describe("tmc workload list --watch", () => {
+  it("prints a row that changes, and a name that is gone, until it is interrupted", async () => {
+    const { client, run, create } = workspace;
+    await create(deployments, aDeployment("brief", 1));
+    const interrupt = Promise.withResolvers<void>();
+    const [listed, changed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const onPrint = (text: string): void => {
+      listed.resolve();
+      if (text.includes("Deleting")) changed.resolve();
+      if (text.includes("is gone")) interrupt.resolve();
+    };
+    const ended = run("workload list deploy -n shop -w -l app=brief", { onPrint, interrupted: interrupt.promise });
+    await listed.promise;
+    const address = { type: deployments, namespace: "shop", name: "brief" };
+    const finalize = (finalizers: readonly string[]) =>
+      client.patch(address, { type: "merge", body: { metadata: { finalizers } } });
+    await finalize(["example.com/wait"]);
+    await client.delete(address);
+    await changed.promise;
+    await finalize([]);
+    expect(await ended).toEqual({
+      code: 0,
+      out: `NAME                    PLACEMENT   CLUSTERS   READY   STATUS      AGE
+deployment.apps/brief   <none>      0/0        -       NotPlaced   0s
+deployment.apps/brief   <none>      0/0        -       Deleting    0s
+`,
+      err: "deployment.apps/brief is gone\n",
+    });
+    expect(await run("workload list -w -o json")).toEqual({
+      code: 2,
+      out: "",
+      err: "tmc: --watch prints a table and excludes --output json\n",
+    });
   });
 });
 
