@@ -1,4 +1,5 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
@@ -24,13 +25,29 @@ export type WorkloadContext = Readonly<{
   registrations: ReadonlyMap<string, ClusterRegistration>;
 }>;
 
-/** Converts sync records to rows, sorted by namespace and name. */
+/** A workload without a sync record that no placement selects. */
+export type UnselectedWorkload = Readonly<{ apiVersion: string; kind: string; metadata: KubeObject["metadata"] }>;
+
+/** Converts sync records, and workloads that no placement selects, to rows, sorted by namespace and name. */
 export function listedWorkloads(
   syncRecords: readonly WorkloadSync[],
   { placements, registrations }: WorkloadContext,
+  unselected: readonly UnselectedWorkload[] = [],
 ): readonly ListedWorkload[] {
+  const unselectedRows = unselected.map(({ apiVersion, kind, metadata }): ListedWorkload => {
+    const { name = "", namespace = "", creationTimestamp } = metadata;
+    return {
+      namespace,
+      kind,
+      name,
+      title: workloadTitle({ apiVersion, kind, name }),
+      placement: undefined,
+      view: workloadView({ workload: { metadata }, syncRecord: undefined, placement: undefined, registrations }),
+      created: creationTimestamp,
+    };
+  });
   return syncRecords
-    .map((syncRecord) => {
+    .map((syncRecord): ListedWorkload => {
       const { placement } = syncRecord.spec;
       return {
         namespace: syncRecord.metadata.namespace ?? "",
@@ -47,6 +64,7 @@ export function listedWorkloads(
         created: syncRecord.metadata.creationTimestamp,
       };
     })
+    .concat(unselectedRows)
     .toSorted((one, other) => compareStrings(one.namespace, other.namespace) || compareStrings(one.title, other.title));
 }
 
