@@ -1,4 +1,4 @@
-// Writes dist/release: the files of a release, with their checksums. `npm run build:release -- --images ghcr.io/owner` names the
+// Writes dist/release: the files of a release, with their checksums. `npm run build:release -- --images registry.example.com/owner` names the
 // registry of the images; `--repository <url>` names the repository, as npm's provenance requires.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const maxOutputBytes = 64 * 1024 * 1024;
 
 export type ReleaseOptions = Readonly<{
-  /** Registry and path of the images, whose names are tmc-controller and tmc-relay, such as ghcr.io/owner. */
+  /** Registry and path of the images, whose names are tmc-controller and tmc-relay, such as registry.example.com/owner. */
   images: string;
   repository?: string | undefined;
 }>;
@@ -66,7 +66,7 @@ const sha256 = async (file: string): Promise<string> =>
 if (import.meta.main) {
   const { values } = parseArgs({ options: { images: { type: "string" }, repository: { type: "string" } } });
   if (values.images === undefined) {
-    console.error("release: --images is required, such as --images ghcr.io/owner");
+    console.error("release: --images is required, such as --images registry.example.com/owner");
     process.exit(2);
   }
   const [next, target] = [join(root, "dist/release.next"), join(root, "dist/release")];

@@ -109,7 +109,7 @@ export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
   };
 }
 
-/** Watches that enqueue what they had of a cluster when they end: nothing else tells this shard that its state is unknown. */
+/** Watches that enqueue what they had of a cluster when they end: nothing else enqueues them in this shard. */
 function reportingUnsubscribed(
   watches: UpsyncWatches,
   enqueue: (keys: readonly WorkKey[]) => Promise<void>,
