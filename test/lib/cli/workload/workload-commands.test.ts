@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
+import { reconcileRequestedAnnotation } from "../../../../lib/relay/event-to-key/fingerprint.ts";
 import { volumeMessage } from "../../../../lib/sync/eviction/volumes.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
 import { eventually } from "../../../support/eventually.ts";
@@ -329,6 +330,26 @@ describe("output of workload commands", () => {
     await becomes(deployments, "web", before.status?.clusters ?? []);
     await say(before.status?.conditions ?? []);
   });
+});
+
+describe("tmc reconcile", () => {
+  it.each(["reconcile deploy api -n shop", "reconcile deployment.apps/api -n shop"])(
+    "tmc %s requests a sync of the workload by an annotation",
+    async (command) => {
+      const { client, clock, run } = workspace;
+      const address = { type: deployments, namespace: "shop", name: "api" };
+      const annotate = (value: string | null) =>
+        client.patch(address, {
+          type: "merge",
+          body: { metadata: { annotations: { [reconcileRequestedAnnotation]: value } } },
+        });
+      await annotate(null);
+      expect(await run(command)).toEqual({ code: 0, out: "deployment.apps/api reconcile requested\n", err: "" });
+      const { metadata } = await client.get<KubeObject>(address);
+      expect(metadata.annotations?.[reconcileRequestedAnnotation]).toBe(new Date(clock.now()).toISOString());
+      await annotate(null);
+    },
+  );
 });
 
 describe("custom resources", () => {
