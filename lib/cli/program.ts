@@ -20,6 +20,7 @@ import { costCommand } from "./queue/cost.ts";
 import { deadLettersCommand } from "./queue/dead-letters.ts";
 import { queueCommand } from "./queue/queue.ts";
 import { reconcileCommand } from "./queue/reconcile.ts";
+import { versionCommand } from "./version.ts";
 import { confirmCommand } from "./workload/confirm.ts";
 import { diffCommand } from "./workload/diff.ts";
 import { workloadCommand } from "./workload/workload.ts";
@@ -78,6 +79,7 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(hubCommand(io))
     .addCommand(manifestsCommand(io.out))
     .addCommand(completionCommand(io, () => program))
+    .addCommand(versionCommand(io))
     .addHelpText("after", examples);
   for (const command of allCommands(program)) {
     command

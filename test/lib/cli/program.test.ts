@@ -1,7 +1,12 @@
 import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { allCommands, commandPath, createProgram } from "../../../lib/cli/program.ts";
+import { commitOf } from "../../../lib/cli/version.ts";
 import { cliPage } from "../../../scripts/docs/cli-page.ts";
+import { kcpVersion, kubernetesVersion } from "../../real/components.ts";
 import { tmc } from "./support.ts";
 
 describe("tmc", () => {
@@ -33,7 +38,6 @@ describe("tmc", () => {
       "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see ./tmc cluster list --help",
     ],
     ["placement list -l app=web,,", "found ','"],
-    ["reconcile thing a", "tmc: command-argument value 'thing' is invalid for argument 'kind'"],
     ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
     ["cluster register a --location b --label =x", "expected key=value"],
     ["cluster register a --location b --kubeconfig-secret name", "expected namespace/name or namespace/name/key"],
@@ -127,6 +131,43 @@ spec:
       for (const option of command.options) expect(option.description).toMatch(/^[A-Z]/);
     },
   );
+});
+
+describe("tmc version", () => {
+  it("tmc version prints the version, the commit, and the servers that the end-to-end tests run", async () => {
+    const { version } = JSON.parse(await readFile("package.json", "utf8"));
+    const { out } = await tmc(["version", "-o", "json"]);
+    const { commit, ...document } = JSON.parse(out);
+    expect(document).toEqual({
+      version,
+      node: process.version,
+      testedWith: { kcp: kcpVersion, kubernetes: kubernetesVersion },
+    });
+    expect(await tmc(["version"])).toEqual({
+      code: 0,
+      err: "",
+      out: `Version:       ${version}
+Commit:        ${commit ?? "unknown"}
+Node:          ${process.version}
+Tested with:   kcp ${kcpVersion}, Kubernetes ${kubernetesVersion}
+`,
+    });
+  });
+
+  it("reads the commit from git only in a clone of its own", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tmc-version-"));
+    const git = (...args: readonly string[]): string =>
+      execFileSync("git", ["-C", folder, "-c", "user.name=a", "-c", "user.email=a@b", ...args], { encoding: "utf8" });
+    expect(await commitOf(folder)).toBeUndefined();
+    git("init", "--quiet");
+    git("commit", "--quiet", "--allow-empty", "--message=first");
+    await mkdir(join(folder, "tmc"));
+    expect([await commitOf(folder), await commitOf(join(folder, "tmc"))]).toEqual([
+      git("rev-parse", "HEAD").trim(),
+      undefined,
+    ]);
+    await rm(folder, { recursive: true });
+  });
 });
 
 describe("tmc completion", () => {
