@@ -231,6 +231,11 @@ shop        no        no        labelSelector does not match the labels of the w
     code: 2,
     err: "tmc: keys on west: not placed on this cluster; placement keys selects east\n",
   },
+  "diff deploy/idle -n shop": { code: 2, err: "tmc: idle: no placement selects the workload\n" },
+  "diff deploy/web -n shop --cluster-kubeconfig a": {
+    code: 2,
+    err: "tmc: --cluster-kubeconfig requires --cluster\n",
+  },
   "diff deploy/old -n shop --cluster east": {
     code: 2,
     err: "tmc: old on east: no placement selects the workload\n",
@@ -510,6 +515,22 @@ describe("tmc diff", () => {
 +        - image: nginx:1.27
 +          name: web
 `);
+  });
+
+  it("tmc diff without --cluster compares all clusters of the workload", async () => {
+    const { run } = workspace;
+    const [all, east, west] = [
+      await run("diff deploy/web -n shop"),
+      await run("diff deploy/web -n shop --cluster east"),
+      await run("diff deploy/web -n shop --cluster west"),
+    ];
+    expect(west.out).toContain("+++ west: deployment.apps/web\n");
+    expect(all).toEqual({ code: 1, out: east.out + west.out, err: "" });
+    const { items } = load((await run("diff deploy/web -n shop -o yaml")).out) as { items: readonly unknown[] };
+    expect(items).toEqual([
+      load((await run("diff deploy/web -n shop --cluster east -o yaml")).out),
+      load((await run("diff deploy/web -n shop --cluster west -o yaml")).out),
+    ]);
   });
 
   it("tmc diff -o yaml prints the manifest", async () => {
