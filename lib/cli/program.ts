@@ -4,6 +4,7 @@ import { type CliIo, CommandExit, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster/cluster.ts";
 import { orphansCommand } from "./cluster/orphans.ts";
 import { completionCommand } from "./completion.ts";
+import { namesCommand, printNames } from "./completion-names.ts";
 import { controllerCommand } from "./controller/controller.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import { bindCommand } from "./install/bind.ts";
@@ -104,7 +105,8 @@ export async function runTmc(args: readonly string[], io: CliIo = processIo): Pr
       program.outputHelp();
       return 2;
     }
-    await program.parseAsync(args, { from: "user" });
+    if (args[0] === namesCommand) await printNames(io, args.slice(1));
+    else await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed the error already

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { completedArguments, completedOptions, parseWords } from "../../../lib/cli/completion-names.ts";
 import { allCommands, commandPath, createProgram } from "../../../lib/cli/program.ts";
 import { commitOf } from "../../../lib/cli/version.ts";
 import { cliPage } from "../../../scripts/docs/cli-page.ts";
@@ -175,6 +176,7 @@ describe("tmc completion", () => {
   const offered = (script: string, line: string): string[] => {
     const words = line.split(" ");
     const program = `${script}
+tmc() { printf '%s\\n' "called:$1:$2:$4" east; }
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})
 COMP_CWORD=${words.length - 1}
 _tmc
@@ -189,6 +191,13 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     ["tmc cluster register east --loc", ["--location"]],
     ["tmc completion ", ["bash", "zsh", "fish", "--help"]],
     ["tmc placement --help", ["--help"]],
+    ["tmc cluster list -o ", ["table", "wide", "json", "yaml"]],
+    ["tmc cluster list --output j", ["json"]],
+    ["tmc placement create a --strategy S", ["Spread"]],
+    ["tmc cluster drain ea", ["east"]],
+    ["tmc diff deploy/web --workspace root:a --cluster ea", ["east"]],
+    ["tmc cluster drain called", ["called:__names:clusters:drain"]],
+    ["tmc cluster drain --no", ["--no-wait"]],
   ])("tmc completion bash completes %j", async (line, completions) => {
     const { out } = await tmc(["completion", "bash"]);
     expect(offered(out, line)).toEqual(completions);
@@ -203,6 +212,25 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { out } = await tmc(["completion", "fish"]);
     expect(out).toContain("-a explain -d 'Explain which clusters a placement selects, and why'");
     expect(out).toContain("-l strategy -x -a 'RoundRobin Spread Affinity'");
+    expect(out).toContain("-a '(tmc __names placements (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'");
+  });
+});
+
+describe("names that complete a word", () => {
+  const commands = allCommands(createProgram());
+
+  it("completes arguments and options that exist", () => {
+    const paths = commands.map((command) => commandPath(command).replace(/^tmc ?/, ""));
+    expect(paths).toEqual(expect.arrayContaining([...completedArguments.keys()]));
+    const options = commands.flatMap((command) => command.options.map(({ long }) => long));
+    expect(options).toEqual(expect.arrayContaining([...completedOptions.keys()]));
+  });
+
+  it("are read with the connection options of the unfinished command line", () => {
+    expect(parseWords(["diff", "--workspace=root:a", "deploy/", "-n", "shop", "--kubeconfig"])).toEqual({
+      options: { workspace: "root:a", namespace: "shop" },
+      others: ["diff", "deploy/"],
+    });
   });
 });
 

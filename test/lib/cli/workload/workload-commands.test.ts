@@ -337,6 +337,23 @@ describe("output of workload commands", () => {
   });
 });
 
+describe("completion of names", () => {
+  it.each<[string, string]>([
+    ["__names clusters cluster drain e", "east\nwest\n"],
+    ["__names placements placement describe", "keys\nshop\n"],
+    [
+      "__names workloads diff -n shop",
+      "deployment.apps/api\ndeployment.apps/idle\ndeployment.apps/old\ndeployment.apps/web\nsecret/keys\n",
+    ],
+    ["__names workloads diff -n shop deploy/w", "deploy/api\ndeploy/idle\ndeploy/old\ndeploy/web\n"],
+    ["__names workloads workload status deploy w -n shop", "api\nidle\nold\nweb\n"],
+    ["__names workloads workload status secret w --namespace=shop", "keys\n"],
+    ["__names nothing", ""],
+  ])("tmc %s prints names", async (command, out) => {
+    expect(await workspace.run(command)).toEqual({ code: 0, out, err: "" });
+  });
+});
+
 describe("tmc reconcile", () => {
   it.each(["reconcile deploy api -n shop", "reconcile deployment.apps/api -n shop"])(
     "tmc %s requests a sync of the workload by an annotation",
