@@ -7,10 +7,12 @@ type Shell = (typeof shells)[number];
 
 const help = `
 Examples:
-  # Load the completion into the current bash; add this line to ~/.bashrc to load it always
+  # Load the completion into the current bash; add this line to ~/.bashrc to
+  # load it always
   source <(tmc completion bash)
 
-  # Load the completion into the current zsh; add this line to ~/.zshrc to load it always
+  # Load the completion into the current zsh; add this line to ~/.zshrc to load
+  # it always
   source <(tmc completion zsh)
 
   # Install the completion for fish

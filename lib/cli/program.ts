@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help, type HelpConfiguration } from "commander";
 import { tmcVersion } from "../model/version.ts";
 import { type CliIo, CommandExit, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster/cluster.ts";
@@ -46,6 +46,22 @@ Examples:
 In a clone of the repository, run the same commands as: ./tmc <command>
 `;
 
+/** The width of a help text; the texts after the options are written for it. */
+const helpColumns = 80;
+/** An option that is longer has its description below it, so that there is room to wrap the descriptions of the others. */
+const maxTermColumns = 30;
+
+const helpFormat: HelpConfiguration = {
+  minWidthToWrap: 20,
+  padWidth: (command, helper) => Math.min(Help.prototype.padWidth.call(helper, command, helper), maxTermColumns),
+  formatItem: (term, termWidth, description, helper) => {
+    const format = (shown: string, text: string): string =>
+      Help.prototype.formatItem.call(helper, shown, termWidth, text, helper);
+    if (description === "" || helper.displayWidth(term) <= termWidth) return format(term, description);
+    return `${format(term, "")}\n${format("", description)}`;
+  },
+};
+
 /** Builds the command tree of `tmc`. */
 export function createProgram(io: CliIo = processIo): Command {
   const program: Command = new Command("tmc")
@@ -88,7 +104,9 @@ export function createProgram(io: CliIo = processIo): Command {
       .showSuggestionAfterError()
       .showHelpAfterError(false)
       .helpOption("-h, --help", "Print help")
+      .configureHelp(helpFormat)
       .configureOutput({
+        getOutHelpWidth: () => Math.min(io.terminal?.output.columns ?? helpColumns, helpColumns),
         writeOut: io.out,
         writeErr: io.err,
         outputError: (text, write) => write(`${toOneLine(text)}; see ${commandPath(command, commandName())} --help\n`),

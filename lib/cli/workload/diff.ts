@@ -42,13 +42,17 @@ type DiffOptions = WorkspaceOptions &
   }>;
 
 const help = `
-For each cluster, the command computes the manifest that the controller would write now, with the replicas of the cluster, the overrides of the
-placement, and the owner annotation and label of TMC. With --cluster-kubeconfig, it reads the object on the cluster and applies the manifest
-as a server-side dry run, which requires the permissions to get and patch the object. Without it, it compares the manifest
-with the hash in the sync record, and prints either no difference or the whole manifest.
+For each cluster, the command computes the manifest that the controller would
+write now, with the replicas of the cluster, the overrides of the placement, and
+the owner annotation and label of TMC. With --cluster-kubeconfig, it reads the
+object on the cluster and applies the manifest as a server-side dry run, which
+requires the permissions to get and patch the object. Without it, it compares
+the manifest with the hash in the sync record, and prints either no difference
+or the whole manifest.
 
-As with kubectl diff, the exit code is 0 without differences, 1 with differences, and 2 after an error. Values of Secrets
-are replaced by hashes, which only show whether two values of the same output are equal.
+As with kubectl diff, the exit code is 0 without differences, 1 with
+differences, and 2 after an error. Values of Secrets are replaced by hashes,
+which only show whether two values of the same output are equal.
 
 Examples:
   # Compare the desired manifests with the last written ones, on all clusters
@@ -58,7 +62,8 @@ Examples:
   tmc diff deploy/web -n shop --cluster east
 
   # Compare the desired manifest with the object on the cluster
-  tmc diff deploy/web -n shop --cluster east --cluster-kubeconfig .tmc/east.kubeconfig
+  tmc diff deploy/web -n shop --cluster east \\
+    --cluster-kubeconfig .tmc/east.kubeconfig
 
   # Print the desired manifest
   tmc diff deploy/web -n shop --cluster east -o yaml

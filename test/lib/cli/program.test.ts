@@ -42,7 +42,11 @@ describe("tmc", () => {
     ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
     ["cluster register a --location b --label =x", "expected key=value"],
     ["cluster register a --location b --kubeconfig-secret name", "expected namespace/name or namespace/name/key"],
-    ["cluster register a --location b --taint x@y:Z", "taint"],
+    [
+      "cluster register a --location b --taint foo",
+      "expected key=value:effect or key:effect; the effects are NoSchedule, PreferNoSchedule and NoExecute",
+    ],
+    ["cluster register a --location b --taint x=y:NoSchedule@west", "expected key=value:effect or key:effect"],
     ["placement create a --clusters 0", "expected a whole number of at least 1"],
     ["placement create a --selector app=web,,", "found ','"],
     ["placement create a --selector size>3", "< and > are not supported"],
@@ -128,6 +132,7 @@ spec:
       const { code, out } = await tmc([...path.split(" ").slice(1), "--help"]);
       expect(code).toBe(0);
       expect(out).toContain(`Usage: ${path}`);
+      expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
       if (command.parent !== null) expect(command.summary()).toMatch(/^[A-Z][^.]+$/);
       for (const option of command.options) expect(option.description).toMatch(/^[A-Z]/);
     },
