@@ -9,3 +9,10 @@ export const kinds: readonly ServedKind[] = [clusterRegistration, workloadPlacem
 
 /** All kinds in TMC's export: its own kinds, and the workload types that kcp does not serve. */
 export const offeredKinds: readonly ServedKind[] = [...kinds, ...workloadTypes];
+
+/** Returns all kinds in TMC's export, with or without the warnings that the server sends about client-side apply. */
+export function offeredKindsWith({
+  warnings = true,
+}: Readonly<{ warnings?: boolean | undefined }>): readonly ServedKind[] {
+  return warnings ? offeredKinds : offeredKinds.map(({ warning: _, ...kind }) => kind);
+}

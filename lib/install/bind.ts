@@ -6,7 +6,7 @@ import { apiBinding } from "../api/api-export.ts";
 import { bindingName, exportName } from "../api/group.ts";
 import { type ApiBinding, apiBindings, formatUnmetConditions } from "../upstream/kcp-types.ts";
 import { retainedTypes, waitForIdentity } from "./bootstrap.ts";
-import { exportObjects } from "./bootstrap-objects.ts";
+import { type DesiredExport, exportObjects } from "./bootstrap-objects.ts";
 import { ensureObjects, installFieldManager } from "./ensure-objects.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 
@@ -15,8 +15,12 @@ import { type WaitOptions, waitUntil } from "./wait.ts";
  *
  * @param provider a client for the workspace of the export
  */
-export async function installExport(provider: KubeClient, options: WaitOptions = {}): Promise<void> {
-  await ensureObjects(provider, exportObjects({ retained: await retainedTypes(provider, {}, options) }), options);
+export async function installExport(
+  provider: KubeClient,
+  { custom, warnings, ...options }: WaitOptions & Pick<DesiredExport, "custom" | "warnings"> = {},
+): Promise<void> {
+  const retained = await retainedTypes(provider, { custom }, options);
+  await ensureObjects(provider, exportObjects({ custom, retained, warnings }), options);
   await waitForIdentity(provider, options);
 }
 

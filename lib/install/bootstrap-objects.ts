@@ -1,7 +1,7 @@
 import { apiExportOfTypes, type ExportedType, exportedType, localPermissionPolicy } from "../api/api-export.ts";
 import { permissionPolicy, serviceAccess, tenantAccess, workspaceType } from "../api/export-access.ts";
 import { managedByTmc } from "../api/group.ts";
-import { offeredKinds } from "../api/kinds.ts";
+import { offeredKinds, offeredKindsWith } from "../api/kinds.ts";
 import { clusterRolesWith } from "../api/rbac.ts";
 import { apiResourceSchema } from "../api/resource-schema.ts";
 
@@ -13,6 +13,8 @@ export type DesiredExport = Readonly<{
   custom?: readonly CustomType[] | undefined;
   /** Types that are in the export but not requested in this run. They stay in the export. */
   retained?: readonly ExportedType[] | undefined;
+  /** Whether the server warns about client-side apply. @default true */
+  warnings?: boolean | undefined;
 }>;
 
 export type DesiredProvider = DesiredExport &
@@ -26,9 +28,13 @@ export type DesiredProvider = DesiredExport &
 const qualifiedName = ({ group, plural }: Pick<ExportedType, "group" | "plural">): string => `${plural}.${group}`;
 
 /** Returns all types of the export: built-in, custom and retained ones. A custom type cannot replace a built-in one. */
-export function exportedTypes({ custom = [], retained = [] }: DesiredExport): readonly ExportedType[] {
+export function exportedTypes({ custom = [], retained = [], warnings }: DesiredExport): readonly ExportedType[] {
   const byName = new Map<string, ExportedType>();
-  for (const type of [...retained, ...custom.map((item) => item.type), ...offeredKinds.map(exportedType)]) {
+  for (const type of [
+    ...retained,
+    ...custom.map((item) => item.type),
+    ...offeredKindsWith({ warnings }).map(exportedType),
+  ]) {
     byName.set(qualifiedName(type), type);
   }
   const ours = offeredKinds.map((kind) => qualifiedName(kind));
@@ -51,9 +57,9 @@ export function exportObjects(desired: DesiredExport = {}): readonly ManagedObje
   ].map(managedObject);
 }
 
-function schemasOf({ custom = [] }: DesiredExport): readonly object[] {
-  const named = new Set(exportedTypes({ custom }).map(({ schema }) => schema));
-  return [...offeredKinds.map(apiResourceSchema), ...custom.map(({ schema }) => schema)]
+function schemasOf({ custom = [], warnings }: DesiredExport): readonly object[] {
+  const named = new Set(exportedTypes({ custom, warnings }).map(({ schema }) => schema));
+  return [...offeredKindsWith({ warnings }).map(apiResourceSchema), ...custom.map(({ schema }) => schema)]
     .filter(({ metadata }) => named.has(metadata.name))
     .map((schema) => ({ ...schema, metadata: { ...schema.metadata, labels: managedByTmc } }));
 }

@@ -84,8 +84,8 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/eviction/evict.ts",
-        text: "return isHeldByGuard(previous) ? previous.message : deletionGuard(name);",
-        without: "return isHeldByGuard(previous) ? deletionGuard(name) : deletionGuard(name);",
+        text: "return isHeldByGuard(previous) ? previous.message : deletionGuard(name, recordedPlacement);",
+        without: "return deletionGuard(name, recordedPlacement);",
       },
       holdsAreAsked,
     ],

@@ -38,6 +38,11 @@ Examples:
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
     --cluster-kubeconfigs none \\
     --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc.fifo
+
+  # Run two of these; one works, and the other takes over if it ends
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
+    --cluster-kubeconfigs none \\
+    --leader-elect --leader-elect-kubeconfig host.kubeconfig
 `;
 
 /** Collects the values of a repeatable option without validation, so that one error can list everything that is invalid. */
@@ -68,6 +73,7 @@ export function controllerCommand(io: CliIo): Command {
     ...observabilityOptions(),
     ...safetyOptions(),
     ...queueOptions(),
+    ...leaderElectionOptions(),
   ];
   for (const each of options) command.addOption(each);
   return command;
@@ -236,6 +242,33 @@ function queueOptions(): readonly Option[] {
     option(
       "--dead-letters-url <url>",
       "URL of the dead-letter queue (default: the one in the redrive policy of the work queue)",
+    ),
+  ];
+}
+
+/** Options of several controllers of which one at a time works. */
+function leaderElectionOptions(): readonly Option[] {
+  return [
+    option(
+      "--leader-elect",
+      "Work only while this process holds a Lease; other replicas wait, and one of them takes over when the Lease is released or expires",
+    ),
+    option(
+      "--leader-elect-kubeconfig <path>",
+      "Kubeconfig of the cluster with the Lease (default: the cluster in which the controller runs as a pod)",
+    ),
+    option(
+      "--leader-elect-resource-namespace <namespace>",
+      "Namespace of the Lease (default: the namespace of the pod or of the kubeconfig)",
+    ),
+    option(
+      "--leader-elect-resource-name <name>",
+      `Name of the Lease (default: ${flagDefaults.leaderElectResourceName}, with the shard appended if there is one)`,
+    ),
+    withDefault(
+      "--leader-elect-lease-duration <duration>",
+      "Time after which another replica takes over if the Lease is not renewed; it is renewed every 2/15 of that time, and the process ends if it cannot renew it for 2/3 of that time",
+      flagDefaults.leaderElectLeaseDuration,
     ),
   ];
 }

@@ -3,8 +3,7 @@ import { dump } from "js-yaml";
 import { apiExport, type ExportVersion, exportVersions, localPermissionPolicy } from "../../api/api-export.ts";
 import { permissionPolicy } from "../../api/export-access.ts";
 import { exportWorkspace } from "../../api/group.ts";
-import type { ServedKind } from "../../api/kind.ts";
-import { kinds, offeredKinds } from "../../api/kinds.ts";
+import { kinds, offeredKindsWith } from "../../api/kinds.ts";
 import { clusterRoles } from "../../api/rbac.ts";
 import { apiResourceSchema, customResourceDefinition } from "../../api/resource-schema.ts";
 
@@ -45,7 +44,7 @@ export type ManifestOptions = Readonly<{
 /** Returns the objects that upstream needs: for the provider workspace of kcp, or for a plain Kubernetes cluster. */
 export function manifests(format: ManifestFormat, options: ManifestOptions = {}): readonly object[] {
   if (format === "crd") return [...kinds.map(customResourceDefinition), ...clusterRoles];
-  const exported = offeredKinds.map((kind) => (options.warnings === false ? withoutWarning(kind) : kind));
+  const exported = offeredKindsWith(options);
   const { spec, ...object } = apiExport(exported, options.exportVersion);
   return [
     ...exported.map(apiResourceSchema),
@@ -53,10 +52,6 @@ export function manifests(format: ManifestFormat, options: ManifestOptions = {})
     { ...object, spec: { ...spec, ...localPermissionPolicy } },
     ...clusterRoles,
   ];
-}
-
-function withoutWarning({ warning: _, ...kind }: ServedKind): ServedKind {
-  return kind;
 }
 
 export type RenderOptions = ManifestOptions & Readonly<{ output?: Output }>;

@@ -6,6 +6,7 @@ import type { KubeconfigContent } from "@tmc/kube/kubeconfig/kubeconfig-file.ts"
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../api/group.ts";
 import { bindExport, installExport } from "../../install/bind.ts";
+import type { CustomType } from "../../upstream/custom-types.ts";
 
 /** A kcp with a tenant workspace, and clusters; embedded or real. */
 export type LocalEnvironment = Readonly<{
@@ -22,8 +23,20 @@ export type LocalEnvironment = Readonly<{
   stop(): Promise<void>;
 }>;
 
+/**
+ * What an export of the local environment contains: no warnings about client-side apply. In a trial they would come with every
+ * command on workloads, also with those that work.
+ */
+export const localExport = { warnings: false } as const;
+
+export type EmbeddedOptions = Readonly<{
+  clock?: Clock;
+  /** Workload types to export besides the built-in ones. @default none */
+  custom?: readonly CustomType[] | undefined;
+}>;
+
 /** Starts an environment of embedded servers. */
-export async function startEmbeddedEnvironment(options: Readonly<{ clock?: Clock }> = {}): Promise<LocalEnvironment> {
+export async function startEmbeddedEnvironment(options: EmbeddedOptions = {}): Promise<LocalEnvironment> {
   const { kcp, clusters, stop } = await startEmbeddedServers(options);
   const client = createKubeClient({ endpoint: kcp.endpoint("root"), transport: kcp.transport(), name: "kcp" });
   const token = kcp.adminToken;
@@ -68,7 +81,7 @@ export type EmbeddedServers = Readonly<{
 }>;
 
 /** Starts the embedded kcp and clusters, with TMC's APIExport in `root:tmc` bound in `root:demo`. */
-export async function startEmbeddedServers({ clock }: Readonly<{ clock?: Clock }> = {}): Promise<EmbeddedServers> {
+export async function startEmbeddedServers({ clock, custom }: EmbeddedOptions = {}): Promise<EmbeddedServers> {
   const [kcp, ...clusters] = await Promise.all([
     startEmbeddedKcp({ clock }),
     ...clusterNames.map((name) => startEmbeddedCluster({ name, clock })),
@@ -80,7 +93,7 @@ export async function startEmbeddedServers({ clock }: Readonly<{ clock?: Clock }
     kcp.createWorkspace(exportWorkspace);
     kcp.createWorkspace(demoWorkspace);
     const client = createKubeClient({ endpoint: kcp.endpoint("root"), transport: kcp.transport(), name: "kcp" });
-    await installExport(client.at(`/clusters/${exportWorkspace}`));
+    await installExport(client.at(`/clusters/${exportWorkspace}`), { ...localExport, custom });
     await bindExport(client.at(`/clusters/${demoWorkspace}`), exportWorkspace);
     await client.close();
     return { kcp, clusters, stop };

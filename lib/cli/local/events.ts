@@ -21,20 +21,21 @@ export function clusterEvent(
   if (after === undefined) return event("plain", "unregistered");
   const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
   if (is !== undefined && (was?.status !== is.status || was.reason !== is.reason)) {
-    return is.status === "True"
-      ? event("good", readyText(after))
-      : event("bad", `not Ready: ${is.reason}: ${is.message}`);
+    if (is.status === "True") return event("good", readyText(after));
+    // What a user asked for is not a fault.
+    const tone = after.metadata.deletionTimestamp === undefined ? "bad" : "plain";
+    return event(tone, `not Ready: ${is.reason}: ${is.message}`);
   }
   if (before === undefined) return event("plain", `registered at ${after.spec.location}`);
   const isDeleting = after.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined;
   if (isDeleting) return event("plain", "is being unregistered");
   const [hadTaints, hasTaints] = [before, after].map(taintsText);
   if (hadTaints !== hasTaints) {
-    return hasTaints === "" ? event("good", "taints removed") : event("bad", `tainted ${hasTaints}`);
+    return hasTaints === "" ? event("good", "taints removed") : event("plain", `tainted ${hasTaints}`);
   }
   if (before.spec.unschedulable !== after.spec.unschedulable) {
     return after.spec.unschedulable === true
-      ? event("bad", "marked as unschedulable")
+      ? event("plain", "marked as unschedulable")
       : event("good", "marked as schedulable");
   }
   return undefined;
@@ -48,18 +49,27 @@ export function placementEvent(
 ): EventText | undefined {
   const event = (tone: EventText["tone"], message: string): EventText => ({ tone, subject: name, message });
   if (after === undefined) return event("plain", "deleted");
+  if (after.metadata.deletionTimestamp !== undefined) {
+    return before?.metadata.deletionTimestamp === undefined ? event("plain", "is being deleted") : undefined;
+  }
   const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
   if (is === undefined) return undefined; // shown when it is decided
   const [had, has] = [before, after].map((each) => (each?.status?.selectedClusters ?? []).join(", "));
   if (was?.status === is.status && was.message === is.message && had === has) return undefined;
   const moved = had !== "" && had !== has && has !== "" ? `moved from ${had}: ` : "";
-  return event(is.status === "True" ? "good" : "bad", `${moved}${is.message}`);
+  // A placement that had no cluster before has not become worse.
+  const tone = is.status === "True" ? "good" : was?.status === "False" && had === has ? "plain" : "bad";
+  return event(tone, `${moved}${is.message}`);
 }
 
-/** Derives the event of a workload from a change of its sync record; undefined when the change is not worth showing. */
+/**
+ * Derives the event of a workload from a change of its sync record; undefined when the change is not worth showing.
+ * `placementOf` returns a placement as it is now.
+ */
 export function workloadEvent(
   before: WorkloadSync | undefined,
   after: WorkloadSync | undefined,
+  placementOf: (name: string) => WorkloadPlacement | undefined,
 ): EventText | undefined {
   const { namespace = "" } = (after ?? before)?.metadata ?? {};
   const { kind = "", name = "" } = (after ?? before)?.spec.workload ?? {};
@@ -71,7 +81,21 @@ export function workloadEvent(
   if (after === undefined) return event("plain", "deleted from all clusters");
   const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
   if (is === undefined || (was?.status === is.status && was.message === is.message)) return undefined;
-  const isBad = (after.status?.clusters ?? []).some(({ state }) => state === "Failed" || state === "Held");
+  const { clusters = [] } = after.status ?? {};
+  switch (is.reason) {
+    case "Deleted":
+      // The record is deleted next.
+      return clusters.length === 0 ? undefined : event("plain", `is being deleted: ${is.message}`);
+    case "NotPlaced":
+      return event("plain", `is selected by no placement any more: ${is.message}`);
+    case "NoCluster": {
+      // The report can be older than the decision of the placement. The next one follows.
+      const placement = placementOf(after.spec.placement ?? "");
+      const isDecided = findCondition(placement?.status?.conditions, "Ready") !== undefined;
+      if (!isDecided || (placement?.status?.selectedClusters ?? []).length > 0) return undefined;
+    }
+  }
+  const isBad = clusters.some(({ state }) => state === "Failed" || state === "Held");
   return event(is.status === "True" ? "good" : isBad ? "bad" : "plain", is.message);
 }
 

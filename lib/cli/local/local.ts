@@ -15,9 +15,14 @@ Examples:
   # Run until everything is ready, print the state as JSON, and exit
   tmc local --once -o json
 
+  # Add a custom workload type
+  tmc local --crd examples/database-crd.yaml
+
   # Use a real kcp and real clusters (requires a clone of the repository and Go)
   tmc local --real
 `;
+
+const collect = (file: string, previous: readonly string[] = []): readonly string[] => [...previous, file];
 
 /** Creates the `local` command. */
 export function localCommand(io: CliIo): Command {
@@ -28,6 +33,7 @@ export function localCommand(io: CliIo): Command {
     )
     .option("--dir <folder>", "Directory for the kubeconfigs (default: .tmc; with --once, a temporary directory)")
     .option("--once", "Run until everything is ready, print the state, and exit")
+    .option("--crd <file>", "Path to a CustomResourceDefinition of a workload type to add; can be repeated", collect)
     .option("--real", "Use a real kcp and real clusters, which are built first if necessary")
     .addOption(
       new Option(

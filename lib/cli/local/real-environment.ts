@@ -4,7 +4,8 @@ import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { exportWorkspace } from "../../api/group.ts";
 import { bindExport, installExport } from "../../install/bind.ts";
 import { ensureWorkspace } from "../../install/workspaces.ts";
-import { clusterNames, demoWorkspace, type LocalEnvironment } from "./environment.ts";
+import type { CustomType } from "../../upstream/custom-types.ts";
+import { clusterNames, demoWorkspace, type LocalEnvironment, localExport } from "./environment.ts";
 
 /** The part of the test harness that is used here; only a clone of the repository contains it. */
 type RealServer = Readonly<{ url: string; ca: string; adminToken: string; stop(): Promise<unknown> }>;
@@ -18,6 +19,7 @@ type Harness = Readonly<{
 export async function startRealEnvironment(
   print: (line: string) => void,
   signal: AbortSignal,
+  custom: readonly CustomType[],
 ): Promise<LocalEnvironment> {
   const harness = await loadHarness();
   const binaries = await harness.ensureBuilt(print);
@@ -48,7 +50,7 @@ export async function startRealEnvironment(
     });
     await ensureWorkspace(client, exportWorkspace, { signal });
     await ensureWorkspace(client, demoWorkspace, { signal });
-    await installExport(client.at(`/clusters/${exportWorkspace}`), { signal });
+    await installExport(client.at(`/clusters/${exportWorkspace}`), { ...localExport, custom, signal });
     await bindExport(client.at(`/clusters/${demoWorkspace}`), exportWorkspace, { signal });
     const workspaceEndpoint = (workspace: string): Endpoint => ({
       ...endpointOf(kcp),

@@ -4,14 +4,17 @@ import { join } from "node:path";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { delay } from "@tmc/kube/deadline.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import { isClaimed, type WorkloadType } from "../../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type Controller, createController } from "../../controller/controller.ts";
 import { createLog } from "../../observe/log.ts";
-import { recordResource } from "../../upstream/watched-resources.ts";
+import { customWorkloadsOf } from "../../relay/watch/discover-workload-types.ts";
+import { namespaceResource, recordResource } from "../../upstream/watched-resources.ts";
 import { showBoard } from "../board/board.ts";
 import type { BoardState } from "../board/board-lines.ts";
 import type { CliIo } from "../cli-io.ts";
+import { readCustomTypes } from "../controller/custom-type-files.ts";
 import { formatDocument } from "../output.ts";
 import { createActions } from "./actions.ts";
 import { demoWorkspace, type LocalEnvironment, startEmbeddedEnvironment } from "./environment.ts";
@@ -19,9 +22,9 @@ import { createEventLog, type EventLog, type LocalEvent, watchRecords, workloadE
 import { type KubeconfigFiles, openDirectory, writeKubeconfigs } from "./kubeconfigs.ts";
 import { startRealEnvironment } from "./real-environment.ts";
 import {
-  createSampleApplication,
   createSamplePlacements,
   createSampleRegistrations,
+  createSampleWorkloads,
   samplePlacements,
   sampleWorkloads,
 } from "./samples.ts";
@@ -34,7 +37,13 @@ import {
 } from "./snapshot.ts";
 import { formatHints, formatWelcome } from "./welcome.ts";
 
-export type LocalOptions = Readonly<{ dir?: string; once?: true; real?: true; output: "text" | "json" }>;
+export type LocalOptions = Readonly<{
+  dir?: string;
+  once?: true;
+  real?: true;
+  crd?: readonly string[];
+  output: "text" | "json";
+}>;
 
 /** Shorter intervals than in production, so that heartbeats are visible. */
 const settings = { heartbeatSeconds: 5, heartbeatWriteSeconds: 5, resyncSeconds: 30 };
@@ -57,6 +66,8 @@ type RunningEnvironment = Readonly<{
 export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> {
   const { clock } = io;
   const startedMs = clock.monotonicMs();
+  const custom = (await Promise.all((options.crd ?? []).map(readCustomTypes))).flat();
+  const customWorkloads = customWorkloadsOf(custom);
   const interruption = new AbortController();
   const interrupted = io.untilInterrupted().then(() => interruption.abort());
   const temporary =
@@ -71,14 +82,15 @@ export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> 
     const cancelAtExit = io.atExit(() => runAll(atExit));
     try {
       const environment = isReal
-        ? await startRealEnvironment((line) => io.err(`${line}\n`), interruption.signal)
-        : await startEmbeddedEnvironment();
+        ? await startRealEnvironment((line) => io.err(`${line}\n`), interruption.signal, custom)
+        : await startEmbeddedEnvironment({ custom });
       try {
         const files = await writeKubeconfigs(environment, dir);
         atExit.push(files.remove);
         await runEnvironment(io, options, {
           environment,
           files,
+          customWorkloads,
           interrupted,
           startedMs: isReal ? clock.monotonicMs() : startedMs,
           signal: interruption.signal,
@@ -111,12 +123,13 @@ async function runEnvironment(
   context: Readonly<{
     environment: LocalEnvironment;
     files: KubeconfigFiles;
+    customWorkloads: readonly WorkloadType[];
     interrupted: Promise<void>;
     startedMs: number;
     signal: AbortSignal;
   }>,
 ): Promise<void> {
-  const { environment, files, interrupted, startedMs, signal } = context;
+  const { environment, files, customWorkloads, interrupted, startedMs, signal } = context;
   const { clock } = io;
   const workspace = environment.client.at(`/clusters/${demoWorkspace}`);
   const clusterNames = environment.clusters.map(({ name }) => name);
@@ -139,6 +152,7 @@ async function runEnvironment(
     hubId: "local",
     workspaces: [demoWorkspace],
     clusterKubeconfigs: files.clusters,
+    customWorkloads,
     settings,
     clock,
     log: warnings,
@@ -148,7 +162,9 @@ async function runEnvironment(
     list: () => readSnapshot(controller).syncRecords,
     clock,
     onChange: (before, after) => {
-      const event = workloadEvent(before, after);
+      const event = workloadEvent(before, after, (name) =>
+        readSnapshot(controller).placements.find(({ metadata }) => metadata.name === name),
+      );
       if (event !== undefined) eventLog.append(event);
     },
   });
@@ -161,7 +177,7 @@ async function runEnvironment(
       findMissing(readSnapshot(controller), { clusters: clusterNames, placements: [], workloads: [] });
     const samples = waitUntilComplete(unready, { clock, deadlineMs, signal })
       .then(() => createSamplePlacements(workspace))
-      .then(() => createSampleApplication(workspace))
+      .then(() => createSampleWorkloads(workspace))
       .catch((error: unknown) => {
         if (!signal.aborted) warnings.warn("cannot create the samples", { error });
       });
@@ -205,7 +221,7 @@ async function printOnce(io: CliIo, { output }: LocalOptions, running: RunningEn
     io.out(formatDocument(snapshotDocument(readSnapshot(controller), run), "json"));
   } else {
     io.out(formatSnapshot(readSnapshot(controller), clock.now()));
-    if (missing.length === 0) io.out(`\nEverything is ready after ${(tookMs / 1000).toFixed(2)} s.\n`);
+    if (missing.length === 0) io.out(`\nEverything is settled after ${(tookMs / 1000).toFixed(2)} s.\n`);
   }
   if (missing.length > 0) throw new Error(`not ready after ${(tookMs / 1000).toFixed(0)} s: ${missing.join("; ")}`);
 }
@@ -317,11 +333,16 @@ const none: readonly never[] = [];
 
 function readSnapshot({ cache, workloads, logicalClusters }: Controller): WorkspaceSnapshot {
   const cluster = logicalClusters[0]?.name ?? "";
+  const types = (workloads?.types ?? none).filter((type) => !isClaimed(type));
   return {
     // The server validates objects, so a list of a kind contains objects of its type.
     registrations: cache.list("ClusterRegistration", cluster) as readonly unknown[] as readonly ClusterRegistration[],
     placements: cache.list("WorkloadPlacement", cluster) as readonly unknown[] as readonly WorkloadPlacement[],
     syncRecords: (workloads?.list(recordResource.type, cluster) ??
       none) as readonly unknown[] as readonly WorkloadSync[],
+    workloads: types.flatMap((type) =>
+      (workloads?.list(type.type, cluster) ?? none).map((object) => ({ type, object })),
+    ),
+    namespaces: workloads?.list(namespaceResource.type, cluster) ?? none,
   };
 }

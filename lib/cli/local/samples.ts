@@ -23,13 +23,9 @@ export function sampleRegistration(name: string): ClusterRegistration {
   };
 }
 
-/** One placement for each strategy, the first one with an application, and one that fits no cluster, to demonstrate `tmc explain`. */
+/** One placement for each strategy, each with a namespace of workloads, and one that fits no cluster, to demonstrate `tmc explain`. */
 export const samplePlacements: readonly WorkloadPlacement[] = [
-  placement("shop", {
-    strategy: "Spread",
-    workloadSelector: { namespaces: ["shop"] },
-    replicas: { mode: "Divided" },
-  }),
+  placement("shop", { strategy: "Spread", replicas: { mode: "Divided" } }),
   placement("api", { strategy: "RoundRobin" }),
   placement("reports", {
     strategy: "Affinity",
@@ -43,58 +39,39 @@ export const samplePlacements: readonly WorkloadPlacement[] = [
   }),
 ];
 
-const webMetadata = { name: "web", namespace: "shop" };
-const labels = { app: "web" };
+/** An object to create: a workload, or what one needs. */
+type Sample = Readonly<{ type: ResourceType; object: KubeObject }>;
 
-/** The application of examples/shop.yaml on both clusters, in the order of creation. */
-export const sampleApplication: readonly Readonly<{ type: ResourceType; object: KubeObject }>[] = [
-  {
-    type: { group: "", version: "v1", plural: "namespaces" },
-    object: { apiVersion: "v1", kind: "Namespace", metadata: { name: webMetadata.namespace } },
-  },
-  {
-    type: { group: "", version: "v1", plural: "configmaps" },
-    object: { apiVersion: "v1", kind: "ConfigMap", metadata: webMetadata, data: { GREETING: "Welcome to the shop" } },
-  },
-  {
-    type: { group: "apps", version: "v1", plural: "deployments" },
-    object: {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { ...webMetadata, labels },
-      spec: {
-        replicas: 3,
-        selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: {
-            containers: [
-              {
-                name: "web",
-                image: "nginx:1.29",
-                envFrom: [{ configMapRef: { name: "web" } }],
-                ports: [{ name: "http", containerPort: 80 }],
-                resources: { requests: { cpu: "50m", memory: "32Mi" } },
-              },
-            ],
-          },
-        },
-      },
-    },
-  },
-  {
-    type: { group: "", version: "v1", plural: "services" },
-    object: {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { ...webMetadata, labels },
-      spec: { selector: labels, ports: [{ name: "http", port: 80, targetPort: "http" }] },
-    },
-  },
+const webLabels = { app: "web" };
+
+/** The workloads of examples/shop.yaml, and one for each other placement, in the order of creation. */
+const sampleObjects: readonly Sample[] = [
+  sample({ group: "", version: "v1", plural: "configmaps" }, "ConfigMap", "shop/web", {
+    data: { GREETING: "Welcome to the shop" },
+  }),
+  deployment("shop/web", 3, {
+    image: "nginx:1.29",
+    envFrom: [{ configMapRef: { name: "web" } }],
+    ports: [{ name: "http", containerPort: 80 }],
+  }),
+  sample({ group: "", version: "v1", plural: "services" }, "Service", "shop/web", {
+    spec: { selector: webLabels, ports: [{ name: "http", port: 80, targetPort: "http" }] },
+  }),
+  deployment("api/api", 2, { image: "nginx:1.29" }),
+  sample({ group: "batch", version: "v1", plural: "cronjobs" }, "CronJob", "reports/monthly", {
+    spec: { schedule: "0 6 1 * *", jobTemplate: { spec: jobSpec("report") } },
+  }),
+  sample({ group: "batch", version: "v1", plural: "jobs" }, "Job", "training/model", { spec: jobSpec("train") }),
 ];
 
-/** The names of the workloads of the application. */
-export const sampleWorkloads: readonly string[] = ["deployment.apps/web", "service/web"];
+/** The names of the sample workloads. */
+export const sampleWorkloads: readonly string[] = [
+  "deployment.apps/web",
+  "service/web",
+  "deployment.apps/api",
+  "cronjob.batch/monthly",
+  "job.batch/model",
+];
 
 const writeOptions = { fieldManager: "tmc-cli" } as const;
 
@@ -109,12 +86,46 @@ export async function createSamplePlacements(workspace: KubeClient): Promise<voi
     await workspace.create({ type: resourceTypes.placements }, sample, writeOptions);
 }
 
-export async function createSampleApplication(workspace: KubeClient): Promise<void> {
-  for (const { type, object } of sampleApplication) {
-    await workspace.create({ type, namespace: object.metadata.namespace }, object, writeOptions);
+export async function createSampleWorkloads(workspace: KubeClient): Promise<void> {
+  const type = { group: "", version: "v1", plural: "namespaces" };
+  for (const { metadata } of samplePlacements) {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: metadata.name ?? "" } };
+    await workspace.create({ type }, namespace, writeOptions);
+  }
+  for (const { type: sampleType, object } of sampleObjects) {
+    await workspace.create({ type: sampleType, namespace: object.metadata.namespace }, object, writeOptions);
   }
 }
 
+/** A placement for the workloads of the namespace with the same name. */
 function placement(name: string, spec: WorkloadPlacement["spec"]): WorkloadPlacement {
-  return { apiVersion: formatApiVersion(workloadPlacement), kind: "WorkloadPlacement", metadata: { name }, spec };
+  return {
+    apiVersion: formatApiVersion(workloadPlacement),
+    kind: "WorkloadPlacement",
+    metadata: { name },
+    spec: { ...spec, workloadSelector: { namespaces: [name] } },
+  };
+}
+
+function sample(type: ResourceType, kind: string, path: string, content: Readonly<Record<string, unknown>>): Sample {
+  const [namespace = "", name = ""] = path.split("/");
+  const apiVersion = type.group === "" ? type.version : `${type.group}/${type.version}`;
+  return { type, object: { apiVersion, kind, metadata: { name, namespace, labels: { app: name } }, ...content } };
+}
+
+function deployment(path: string, replicas: number, container: Readonly<Record<string, unknown>>): Sample {
+  const name = path.split("/")[1] ?? "";
+  const resources = { requests: { cpu: "50m", memory: "32Mi" } };
+  return sample({ group: "apps", version: "v1", plural: "deployments" }, "Deployment", path, {
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: { metadata: { labels: { app: name } }, spec: { containers: [{ name, ...container, resources }] } },
+    },
+  });
+}
+
+function jobSpec(name: string): object {
+  const containers = [{ name, image: "busybox:1.37", command: ["true"] }];
+  return { template: { spec: { restartPolicy: "Never", containers } } };
 }

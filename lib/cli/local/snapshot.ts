@@ -1,11 +1,21 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import type { WorkloadType } from "../../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
+import { recordName } from "../../sync/ownership/record.ts";
+import { upsyncOriginAnnotation } from "../../sync/ownership/upsync-origin.ts";
+import { resolvePlacement } from "../../sync/selection.ts";
 import { clusterTable } from "../cluster/cluster-view.ts";
 import { formatTable } from "../output.ts";
 import { placementStatus, placementTable } from "../placement/placement-view.ts";
-import { type ListedWorkload, listedWorkloads, workloadTable } from "../workload/workload-list.ts";
+import {
+  type ListedWorkload,
+  listedWorkloads,
+  type UnrecordedWorkload,
+  workloadTable,
+} from "../workload/workload-list.ts";
 import { byName } from "../workload/workload-read.ts";
 
 /** The objects of a workspace at one point in time. */
@@ -13,15 +23,42 @@ export type WorkspaceSnapshot = Readonly<{
   registrations: readonly ClusterRegistration[];
   placements: readonly WorkloadPlacement[];
   syncRecords: readonly WorkloadSync[];
+  /** The objects of the types that placements select unless they name types. */
+  workloads: readonly SnapshotWorkload[];
+  namespaces: readonly KubeObject[];
 }>;
 
-/** Returns the placed workloads of a snapshot. */
-export function snapshotWorkloads({
-  registrations,
+export type SnapshotWorkload = Readonly<{ type: WorkloadType; object: KubeObject }>;
+
+/** Returns the workloads of a snapshot: those with a sync record, and those that no placement selects. */
+export function snapshotWorkloads(snapshot: WorkspaceSnapshot): readonly ListedWorkload[] {
+  const { registrations, placements, syncRecords } = snapshot;
+  return listedWorkloads(
+    syncRecords,
+    { placements: byName(placements), registrations: byName(registrations) },
+    unselectedWorkloads(snapshot),
+  );
+}
+
+function unselectedWorkloads({
   placements,
   syncRecords,
-}: WorkspaceSnapshot): readonly ListedWorkload[] {
-  return listedWorkloads(syncRecords, { placements: byName(placements), registrations: byName(registrations) });
+  workloads,
+  namespaces,
+}: WorkspaceSnapshot): readonly UnrecordedWorkload[] {
+  const idOf = (namespace = "", name = ""): string => `${namespace}/${name}`;
+  const recorded = new Set(syncRecords.map(({ metadata }) => idOf(metadata.namespace, metadata.name)));
+  const namespaceByName = byName(namespaces);
+  return workloads.flatMap(({ type: { type, apiVersion, kind }, object: { metadata } }) => {
+    const { name = "", namespace = "", labels, deletionTimestamp } = metadata;
+    if (deletionTimestamp !== undefined || recorded.has(idOf(namespace, recordName({ type, name })))) return [];
+    if (metadata.annotations?.[upsyncOriginAnnotation] !== undefined) return []; // its original runs on a cluster
+    if (kind === "PersistentVolumeClaim") return []; // synced as a dependency
+    const scope = { placements, namespace, namespaceLabels: namespaceByName.get(namespace)?.metadata.labels };
+    const { placement } = resolvePlacement(scope, { apiVersion, kind, labels }, undefined);
+    // The sync record of a workload that a placement selects is written at once.
+    return placement === undefined ? [{ workload: { apiVersion, kind, metadata }, placement }] : [];
+  });
 }
 
 /** Lists what is missing until all clusters and workloads are Ready and all placements are decided; empty when complete. */
@@ -50,8 +87,14 @@ export function findMissing(
   const unplaced = expected.workloads
     .filter((title) => !workloads.some((each) => each.title === title))
     .map((title) => `workload ${title}: not placed`);
+  // A workload waits for its placement, which may be decided without a cluster.
+  const isPlaced = new Set(
+    placements
+      .filter(({ status }) => (status?.selectedClusters ?? []).length > 0)
+      .map(({ metadata: { name = "" } }) => name),
+  );
   const notReady = workloads
-    .filter(({ view }) => !view.readiness.isReady)
+    .filter(({ placement = "", view }) => isPlaced.has(placement) && !view.readiness.isReady)
     .map(({ title, view }) => `workload ${title}: ${view.readiness.message}`);
   return [...absent, ...unready, ...undecided, ...unplaced, ...notReady];
 }

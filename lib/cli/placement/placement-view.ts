@@ -57,6 +57,7 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
   const { metadata, spec, status } = placement;
   const ready = findCondition(status?.conditions, "Ready");
   const { strategy, ...otherFields } = spec;
+  const noWorkloads = reasonForNoWorkloads(placement);
   const fields = formatFields([
     ["Name", metadata.name],
     ["Strategy", strategy ?? "RoundRobin"],
@@ -68,6 +69,7 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
     ["Reason", ready === undefined ? "not decided yet" : `${ready.reason}: ${ready.message}`],
     ["Since", ready === undefined ? undefined : (ageOf(ready.lastTransitionTime, nowMs) ?? "?")],
     ["Clusters", (status?.selectedClusters ?? []).join(", ")],
+    ["Workloads", noWorkloads === undefined ? undefined : `none: ${noWorkloads}`],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
   const decisions = status?.decisions ?? [];

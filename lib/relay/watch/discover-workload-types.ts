@@ -22,18 +22,23 @@ export type DiscoverWorkloadTypesOptions = Readonly<{
   signal: AbortSignal;
 }>;
 
+/** Returns the workload types of the operator's `--crd` files. */
+export function customWorkloadsOf(typesFromFiles: readonly CustomType[]): readonly WorkloadType[] {
+  return typesFromFiles.map(({ schema, type: { plural, group } }) => {
+    const type = customWorkload(schema);
+    if (type !== undefined) return type;
+    const reason = "only namespaced types can be workloads";
+    throw new ControllerError("invalid", `--crd: ${plural}.${group}: ${reason}`);
+  });
+}
+
 /**
  * Reads which workload types an operator has added, once, before any watch starts. It waits for an unreachable upstream. If
  * the export cannot be read, it logs a warning and returns the types from files.
  */
 export async function discoverWorkloadTypes(options: DiscoverWorkloadTypesOptions): Promise<readonly WorkloadType[]> {
   const { client, apiExport, typesFromFiles, clock, random, log, signal } = options;
-  const fromFiles = typesFromFiles.map(({ schema, type: { plural, group } }) => {
-    const type = customWorkload(schema);
-    if (type !== undefined) return type;
-    const reason = "only namespaced types can be workloads";
-    throw new ControllerError("invalid", `--crd: ${plural}.${group}: ${reason}`);
-  });
+  const fromFiles = customWorkloadsOf(typesFromFiles);
   if (apiExport === undefined) return fromFiles;
   const exportText = formatExportAddress(apiExport);
   const read = async (): Promise<readonly WorkloadType[]> => {

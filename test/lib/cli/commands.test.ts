@@ -332,6 +332,8 @@ describe("commands that change objects", () => {
     expect(out).toContain(
       "/nothing is Ready on east, but places no workloads: it has no workloadSelector, and selects nothing\n",
     );
+    const described = await workspace.run("placement describe nothing");
+    expect(described.out).toMatch(/^Workloads: +none: it has no workloadSelector, and selects nothing$/m);
     await workspace.run("placement delete nothing --yes");
   });
 

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import type { Terminal } from "../../../../lib/cli/cli-io.ts";
+import { processIo, type Terminal } from "../../../../lib/cli/cli-io.ts";
+import { inWorkspace, resourceTypes } from "../../../../lib/cli/workspace.ts";
 import { tmc } from "../support.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
@@ -50,6 +51,8 @@ describe("tmc local --once", () => {
         { name: "training", strategy: "Affinity", selectedClusters: [], reason: "NoSuitableClusters", settled: true },
       ],
       workloads: [
+        { namespace: "api", kind: "Deployment", name: "api", placement: "api", ready: true },
+        { namespace: "reports", kind: "CronJob", name: "monthly", placement: "reports", ready: true },
         {
           namespace: "shop",
           kind: "Deployment",
@@ -62,6 +65,7 @@ describe("tmc local --once", () => {
           ],
         },
         { kind: "Service", name: "web", ready: true },
+        { kind: "Job", name: "model", ready: false, message: "the placement selects no cluster", clusters: [] },
       ],
     });
     for (const { decisions } of snapshot.placements) expect(decisions).toHaveLength(2);
@@ -72,7 +76,7 @@ describe("tmc local --once", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^east +us-east-1 +Ready .*v1\.\d+\.\d+ +3\/3/m);
     expect(out).toMatch(/^training +Affinity +<none> +NotReady .*0 of 2 clusters fit: 2 CapabilityMissing$/m);
-    expect(out).toMatch(/\nEverything is ready after \d+\.\d\d s\.\n$/);
+    expect(out).toMatch(/\nEverything is settled after \d+\.\d\d s\.\n$/);
   });
 });
 
@@ -186,23 +190,67 @@ describe("tmc local", () => {
     }),
   );
 
-  it("tmc local -o json prints events as lines of JSON", () =>
+  it("tmc local --crd syncs the type of the file, and no type has a warning", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
-      let printed = "";
-      const { code, out } = await tmc(["local", "--dir", dir, "-o", "json"], {
+      const createDatabase = async (): Promise<void> => {
+        const kubeconfig = join(dir, "kcp.kubeconfig");
+        const databases = { group: "example.com", version: "v1", plural: "databases" };
+        const selector = { workloadTypes: [{ apiVersion: "example.com/v1", kind: "Database" }] };
+        await inWorkspace(processIo, { kubeconfig }, async ({ client }) => {
+          const metadata = { name: "orders", namespace: "default" };
+          await client.create(
+            { type: databases, namespace: "default" },
+            { apiVersion: "example.com/v1", kind: "Database", metadata, spec: { engine: "postgres" } },
+          );
+          await client.create(
+            { type: resourceTypes.placements },
+            {
+              apiVersion: "tmc.kcp.io/v1alpha1",
+              kind: "WorkloadPlacement",
+              metadata: { name: "databases" },
+              spec: { strategy: "Spread", workloadSelector: selector, customResources: "Install" },
+            },
+          );
+        });
+        await inWorkspace(processIo, { kubeconfig, workspace: "root:tmc" }, async ({ client }) => {
+          const type = { group: "apis.kcp.io", version: "v1alpha1", plural: "apiresourceschemas" };
+          const schemas = JSON.stringify((await client.listAll({ type })).items);
+          expect(schemas).toContain("databases.example.com");
+          expect(schemas).not.toContain("deprecationWarning");
+        });
+      };
+      const { code } = await tmc(["local", "--dir", dir, "--crd", join(root, "examples/database-crd.yaml")], {
         interrupted: interrupt.promise,
         onPrint: (text) => {
-          printed += text;
-          if (printed.includes("Deployment ready on 2 of 2") && printed.includes('"training"')) interrupt.resolve();
+          if (text.includes("Events:")) createDatabase().catch(interrupt.reject);
+          if (text.includes("Database ready on 2 of 2 clusters")) interrupt.resolve();
         },
       });
       expect(code).toBe(0);
-      const subjects = out
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line).subject);
-      expect(new Set(subjects)).toEqual(new Set(["east", "west", "shop", "shop/web", "api", "reports", "training"]));
+    }));
+
+  it("tmc local fails with one line for a --crd file that is missing", async () => {
+    const { code, err } = await tmc(["local", "--once", "--crd", "/missing.yaml"]);
+    expect([code, err]).toEqual([1, 'tmc: --crd "/missing.yaml": cannot be read\n']);
+  });
+
+  it("tmc local -o json prints events as lines of JSON", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      const subjects = new Set<string>();
+      const expected = ["east", "west", "shop", "shop/web", "api", "api/api", "reports", "reports/monthly", "training"];
+      const { code, out } = await tmc(["local", "--dir", dir, "-o", "json"], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          subjects.add(JSON.parse(text).subject);
+          if (expected.every((subject) => subjects.has(subject))) interrupt.resolve();
+        },
+      });
+      expect(code).toBe(0);
+      for (const line of out.trim().split("\n")) {
+        expect(JSON.parse(line)).toMatchObject({ time: expect.any(String), text: expect.any(String) });
+      }
     }));
 
   it("tmc local draws the board on a terminal, handles keys, and restores the terminal", () =>
