@@ -69,6 +69,8 @@ export type EvictionFacts = Readonly<{
   /** Why the deletion guard holds the deletion; undefined when it does not. */
   holdMessage: string | undefined;
   isConfirmed: boolean;
+  /** The command that confirms the deletion of all copies of the workload. */
+  confirmCommand: string;
 }>;
 
 /** Decides what to do about the copy on one cluster that should have one. */
@@ -147,7 +149,7 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
   if (intent === "deleted") return evict;
   if (intent === "vanished") {
     if (isConfirmed) return evict;
-    const message = "the workload does not exist upstream, and its deletion was not observed";
+    const message = `the workload does not exist upstream, and its deletion was not observed; to delete its copies, run: ${facts.confirmCommand}`;
     return { action: "keep", state: "Held", blocker: { reason: "WorkloadVanished", message } };
   }
   if (intent === "placed" && !hasTargets) {

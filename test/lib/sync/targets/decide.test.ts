@@ -197,6 +197,7 @@ describe("decideEviction", () => {
     syncBlocker: undefined,
     holdMessage: undefined,
     isConfirmed: false,
+    confirmCommand: "tmc confirm deploy/web -n shop",
   };
   const gone = { action: "remove", uid: "u1" };
   const rows: Record<string, readonly [Partial<EvictionFacts>, object]> = {
