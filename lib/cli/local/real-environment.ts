@@ -59,6 +59,7 @@ export async function startRealEnvironment(
     return {
       description: "as separate processes",
       kcpUrl: kcp.url,
+      kcpName: "kcp",
       client,
       clusters: clusters.map((cluster, at) => {
         const name = clusterNames[at] ?? "";

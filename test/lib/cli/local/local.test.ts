@@ -253,6 +253,60 @@ describe("tmc local", () => {
       }
     }));
 
+  it("tmc local --evict-after limits how long workloads stay on a cluster that is not Ready", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      let clusters = "";
+      const { code } = await tmc(["local", "--dir", dir, "--evict-after", "20s"], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          if (!text.includes("Events:")) return;
+          tmc(["cluster", "list", "--kubeconfig", join(dir, "kcp.kubeconfig"), "-o", "json"]).then(({ out }) => {
+            clusters = out;
+            interrupt.resolve();
+          }, interrupt.reject);
+        },
+      });
+      expect(code).toBe(0);
+      expect(JSON.parse(clusters).items).toMatchObject([
+        { spec: { location: "us-east-1", evictAfterSeconds: 20 } },
+        { spec: { location: "us-west-2", evictAfterSeconds: 20 } },
+      ]);
+      const { code: usageCode, err } = await tmc(["local", "--evict-after", "soon"]);
+      expect([usageCode, err]).toEqual([2, expect.stringContaining("expected")]);
+    }));
+
+  it.each([{ TERM: "dumb" }, { LC_ALL: "C" }])(
+    "tmc local prints lines of ASCII, and no board, on a terminal with %j",
+    (env) =>
+      inFolder(async (dir) => {
+        const interrupt = Promise.withResolvers<void>();
+        let written = "";
+        const terminal: Terminal = {
+          output: Object.assign(new EventEmitter(), {
+            columns: 80,
+            rows: 24,
+            write: (text: string) => {
+              written += text;
+            },
+          }),
+          input: undefined,
+          interrupt: interrupt.resolve,
+        };
+        const { code, out } = await tmc(["local", "--dir", dir], {
+          env,
+          interrupted: interrupt.promise,
+          terminal,
+          onPrint: (text) => {
+            if (text.includes("Deployment ready on 2 of 2")) interrupt.resolve();
+          },
+        });
+        expect([code, written]).toEqual([0, ""]);
+        expect(out).toContain("shop/web: Deployment ready on 2 of 2 clusters");
+        expect(out).toMatch(/^[\n\x20-\x7e]*$/);
+      }),
+  );
+
   it("tmc local draws the board on a terminal, handles keys, and restores the terminal", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
