@@ -34,6 +34,7 @@ export function workloadsPage(): string {
     "and PersistentVolumeClaims that a pod template references are synced as dependencies of the workload in any case. Pods are not",
     "synced.",
     "",
+    ...jobSection,
     ...customSection,
     "## Readiness of a workload",
     "",
@@ -68,6 +69,21 @@ export function workloadsPage(): string {
     "",
   ].join("\n");
 }
+
+const jobSection: readonly string[] = [
+  "## Jobs",
+  "",
+  "A Job runs on one of the clusters that the placement selects, whatever the strategy: on two clusters it would do its work twice,",
+  "which harms a migration or a payment run. TMC takes the cluster with the highest score that accepts new workloads. Between clusters",
+  "with the same score the namespace and the name of the Job decide, so that many Jobs are distributed. A Job stays on its cluster as",
+  "long as the placement selects it. If the placement leaves the cluster, the Job starts again on another one, even if it was complete:",
+  "delete Jobs that are done.",
+  "",
+  "With the annotation `tmc.kcp.io/job-clusters: all` a Job runs once on each selected cluster. TMC does not divide `completions`. A",
+  "CronJob is created on every selected cluster, and each of them starts Jobs by its schedule: use `RoundRobin`, `Affinity`, or",
+  "`numberOfClusters: 1` for a CronJob that must run once.",
+  "",
+];
 
 const customSection: readonly string[] = [
   "## Custom resources",
