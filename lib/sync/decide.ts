@@ -83,7 +83,11 @@ export function writtenClustersOf(copies: readonly CopyRecord[]): readonly strin
   return copies.flatMap(({ name, appliedHash }) => (appliedHash === undefined ? [] : [name]));
 }
 
-type JobFacts = Readonly<{ workload: Workload | undefined; record: WorkloadSync | undefined }> &
+type JobFacts = Readonly<{
+  /** Without its type, the record says it. */
+  workload: (Pick<Workload, "metadata"> & Partial<Workload>) | undefined;
+  record: WorkloadSync | undefined;
+}> &
   Partial<Pick<IntentFacts, "placement" | "unrecordedClusters" | "writtenClusters">>;
 
 /**
@@ -93,7 +97,7 @@ type JobFacts = Readonly<{ workload: Workload | undefined; record: WorkloadSync 
  */
 export function limitJob(selected: readonly string[], facts: JobFacts): readonly string[] {
   const { workload, record, placement, unrecordedClusters = [] } = facts;
-  const { apiVersion, kind } = workload ?? record?.spec.workload ?? {};
+  const { apiVersion, kind } = { ...record?.spec.workload, ...workload };
   if (apiVersion !== "batch/v1" || kind !== "Job" || controlsOf(workload).isOnAllClusters) return selected;
   const { writtenClusters = writtenClustersOf(record?.status?.clusters ?? []) } = facts;
   const written = selected.filter((name) => writtenClusters.includes(name));
