@@ -1,6 +1,7 @@
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,6 +10,7 @@ import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.t
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
 import { volumeMessage } from "../../../../lib/sync/eviction/volumes.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "../placed.ts";
 import { tmc } from "../support.ts";
 
@@ -315,6 +317,41 @@ describe("output of workload commands", () => {
     expect(out).toContain("Status:                 Ready: ready on 2 of 2 clusters\n");
     await becomes(deployments, "web", before.status?.clusters ?? []);
     await say(before.status?.conditions ?? []);
+  });
+});
+
+describe("a custom type that no controller serves yet", () => {
+  it("tmc workload status names the placement that selects an object of the type", async () => {
+    const { run, client } = workspace;
+    const crd = fileURLToPath(new URL("../../../../examples/database-crd.yaml", import.meta.url));
+    const { code, err } = await run(`bootstrap --no-kubeconfigs --crd ${crd}`);
+    expect({ code, err }).toMatchObject({ code: 0 });
+    const databases = { group: "example.com", version: "v1", plural: "databases" };
+    const object = {
+      apiVersion: "example.com/v1",
+      kind: "Database",
+      metadata: { name: "orders" },
+      spec: { engine: "postgres", storage: "1Gi" },
+    };
+    await eventually(() =>
+      client.create({ type: databases, namespace: "default" }, object).then(
+        () => undefined,
+        (error: unknown) => `the type is not served: ${String(error)}`,
+      ),
+    );
+    await client.create(
+      { type: resourceTypes.placements },
+      {
+        apiVersion: "tmc.kcp.io/v1alpha1",
+        kind: "WorkloadPlacement",
+        metadata: { name: "databases" },
+        spec: { workloadSelector: { workloadTypes: [{ apiVersion: "example.com/v1", kind: "Database" }] } },
+      },
+    );
+    const { out } = await run("workload status databases.v1.example.com/orders -n default");
+    expect(out).toMatch(/NotReconciled: placement databases selects it, but no controller has reconciled it yet/);
+    await client.delete({ type: databases, namespace: "default", name: "orders" });
+    await client.delete({ type: resourceTypes.placements, name: "databases" });
   });
 });
 
