@@ -96,7 +96,7 @@ const customSection: readonly string[] = [
   "tmc bootstrap --crd examples/database-crd.yaml",
   "```",
   "",
-  "A controller with `--api-export` reads the types of the APIExport when it starts, so restart it after adding one. A controller that",
+  "A controller with `--api-export` reads the types of the APIExport every 30 seconds (`--resync-period`), and serves a new one. A controller that",
   "serves workspaces directly, or a plain Kubernetes cluster as upstream, reads the file: `tmc controller --crd",
   "examples/database-crd.yaml`.",
   "",

@@ -123,7 +123,7 @@ function typeOptions(): readonly Option[] {
   return [
     option(
       "--crd <file>",
-      "Path to a CustomResourceDefinition whose objects are synchronized as workloads; can be repeated. With --api-export, the controller reads the types that tmc bootstrap --crd added from the APIExport when it starts",
+      "Path to a CustomResourceDefinition whose objects are synchronized as workloads; can be repeated. With --api-export, the controller reads the types that tmc bootstrap --crd added from the APIExport",
     ).argParser(collect),
     withDefault(
       "--hub <kind>",
@@ -161,6 +161,10 @@ function workerOptions(): readonly Option[] {
       flagDefaults.syncWorkerCount,
     ),
     option(
+      "--leader-elect",
+      "Work only while this process holds the Lease tmc-system/tmc-controller in the hub; of several replicas one works, and another one takes over within 15s, or at once after a clean shutdown",
+    ),
+    option(
       "--tenant-concurrency <number>",
       "Maximum number of concurrent reconciles per tenant (default: half of the workers of each kind, if there can be several tenants)",
     ),
@@ -187,6 +191,10 @@ function observabilityOptions(): readonly Option[] {
       "--log-level <number>",
       "Verbosity of the log: 0 errors, 1 warnings, 2 one line per reconcile, 4 and higher single steps",
       flagDefaults.logLevel,
+    ),
+    option(
+      "--log-format <format>",
+      "Format of the log lines: text or json (default: text on a terminal, otherwise json)",
     ),
   ];
 }

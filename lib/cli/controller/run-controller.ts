@@ -1,21 +1,30 @@
+import { randomUUID } from "node:crypto";
 import { access, constants } from "node:fs/promises";
+import { hostname } from "node:os";
 import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
+import type { WorkloadType } from "../../api/workload-kinds.ts";
 import { createController, createSharingController, type SharingController } from "../../controller/controller.ts";
 import type { ControllerConfig } from "../../controller/flags.ts";
+import { openLease, workAsLeader } from "../../controller/leader-election.ts";
 import { keepMemoryLean } from "../../controller/lean-memory.ts";
 import type { ControllerOptions } from "../../controller/parts.ts";
+import { sharedSettings, watchSettings } from "../../controller/settings-lease.ts";
 import type { ControllerSettings } from "../../engine/settings.ts";
 import { tmcVersion } from "../../model/version.ts";
-import { createHealthChecks, healthRoutes } from "../../observe/health.ts";
+import { createHealthChecks, type HealthChecks, healthRoutes } from "../../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../../observe/http.ts";
 import { createLog, type Log } from "../../observe/log.ts";
 import { createMetrics } from "../../observe/metrics.ts";
 import { registerProcessGauges } from "../../observe/recorders.ts";
 import type { KnownQueues } from "../../queue/queue-stats.ts";
 import { isMultiTenant, tenantRateOf } from "../../queue/tenant-rate-limit.ts";
-import { discoverWorkloadTypes } from "../../relay/watch/discover-workload-types.ts";
+import { discoverWorkloadTypes, whenTypesChange } from "../../relay/watch/discover-workload-types.ts";
+import type { CustomType } from "../../upstream/custom-types.ts";
 import { formatExportAddress } from "../../upstream/export/address.ts";
+import { hubRecordWorkspace } from "../../upstream/hub-record.ts";
+import { clientOf } from "../../upstream/logical-cluster.ts";
 import { openFileHub } from "../../upstream/open-hub.ts";
 import type { CliIo } from "../cli-io.ts";
 import type { OpenSharedQueue } from "../queue/shared-queue.ts";
@@ -24,9 +33,15 @@ import { readCustomTypes } from "./custom-type-files.ts";
 /** Runs a controller with its metrics and health endpoints until it is interrupted, then lets running reconciles finish. */
 export async function runController(io: CliIo, config: ControllerConfig): Promise<void> {
   keepMemoryLean();
+  await assertReadable(config.clusterKubeconfigs);
   const { clock } = io;
   const interrupted = io.untilInterrupted();
-  const log = createLog({ level: config.logLevel, write: io.err, clock });
+  const log = createLog({
+    level: config.logLevel,
+    format: config.logFormat ?? (io.isErrTerminal === true ? "text" : "json"),
+    write: io.err,
+    clock,
+  });
   const metrics = createMetrics();
   const health = createHealthChecks({ clock });
   registerProcessGauges(metrics, { process, nowMs: clock.now(), version: tmcVersion(), nodeVersion: process.version });
@@ -37,65 +52,112 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
   const { queues } = config;
   const customTypes = (await Promise.all(config.crds.map(readCustomTypes))).flat();
   const queue = queues === undefined ? undefined : await openQueue(io, config, { queues, log, client });
-  const shutdown = new AbortController();
-  let controller: SharingController | undefined;
-  const start = async (): Promise<void> => {
-    const check = health.register("types");
-    const { apiExport } = config;
-    const random = Math.random;
-    const customWorkloads = await discoverWorkloadTypes({
-      client,
-      apiExport,
-      typesFromFiles: customTypes,
-      clock,
-      random,
-      log,
-      signal: shutdown.signal,
-    });
-    if (shutdown.signal.aborted) return;
-    check.remove();
-    const options: ControllerOptions = {
-      client,
-      hubId: config.hubId,
-      ignoresHubControllers: config.ignoresHubControllers,
-      workspaces: config.workspaces,
-      apiExport: apiExport && { address: apiExport, openEndpoint: open },
-      clusterKubeconfigs: config.clusterKubeconfigs,
-      clusterSources: config.clusterSources,
-      customWorkloads,
-      shard: config.clusterSources.shard,
-      settings: settingsOf(config),
-      announcedAs: `tmc ${tmcVersion()}`,
-      clock,
-      log,
-      metrics,
-      health,
-    };
-    controller = queue === undefined ? createController(options) : createSharingController(options, queue);
-    await controller.start();
-  };
+  const stop = new AbortController();
+  void interrupted.then(() => {
+    log.info("controller stopping");
+    stop.abort();
+  });
+  const optionsWith = (customWorkloads: readonly WorkloadType[]): ControllerOptions => ({
+    client,
+    hubId: config.hubId,
+    ignoresHubControllers: config.ignoresHubControllers,
+    workspaces: config.workspaces,
+    apiExport: config.apiExport && { address: config.apiExport, openEndpoint: open },
+    clusterKubeconfigs: config.clusterKubeconfigs,
+    clusterSources: config.clusterSources,
+    customWorkloads,
+    shard: config.clusterSources.shard,
+    settings: settingsOf(config),
+    announcedAs: `tmc ${tmcVersion()}`,
+    clock,
+    log,
+    metrics,
+    health,
+  });
+  const home = clientOf(client, hubRecordWorkspace(config));
+  const serve = (signal: AbortSignal): Promise<void> =>
+    serveTypes(
+      { config, client, home, customTypes, clock, log, health },
+      (types) => {
+        const options = optionsWith(types);
+        return queue === undefined ? createController(options) : createSharingController(options, queue);
+      },
+      signal,
+    );
   try {
     servers.push(await startHttp({ name: "--metrics-port", port: config.metricsPort, routes: metricsRoutes(metrics) }));
     servers.push(await startHttp({ name: "--health-port", port: config.healthPort, routes: healthRoutes(health) }));
-    await warnUnreadable(config.clusterKubeconfigs, log);
     const [metricsPort, healthPort] = servers.map(({ port }) => port);
     const served = { workspaces: config.workspaces, export: config.apiExport && formatExportAddress(config.apiExport) };
     log.info("controller starting", { version: tmcVersion(), ...served, metricsPort, healthPort });
-    // While kcp is unavailable, the start is retried until it succeeds or the process is interrupted.
-    const started = start();
-    const isInterrupted = await Promise.race([started.then(() => false), interrupted.then(() => true)]);
-    if (isInterrupted)
-      started.catch(() => {}); // fails because of the abort below
-    else await interrupted;
-    log.info("controller stopping");
+    if (config.leaderElection) {
+      const store = openLease(home);
+      // Two processes on one machine have different identities too.
+      const identity = `${hostname()}_${randomUUID()}`;
+      await workAsLeader({ store, identity, clock, log }, serve, stop.signal);
+    } else await serve(stop.signal);
   } finally {
-    shutdown.abort();
-    await controller?.stop();
     await Promise.all(servers.map((server) => server.close()));
     await client.close();
     queue?.close();
   }
   log.info("controller stopped");
+}
+
+type TypeServing = Readonly<{
+  config: ControllerConfig;
+  client: KubeClient;
+  /** A client for the workspace with the identity of the hub. */
+  home: KubeClient;
+  customTypes: readonly CustomType[];
+  clock: CliIo["clock"];
+  log: Log;
+  health: HealthChecks;
+}>;
+
+/** Runs a controller until the signal; when the export has another type, a controller that serves it replaces the first one. */
+async function serveTypes(
+  { config, client, home, customTypes, clock, log, health }: TypeServing,
+  create: (types: readonly WorkloadType[]) => SharingController,
+  signal: AbortSignal,
+): Promise<void> {
+  const { apiExport, resyncSeconds } = config;
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const fileTypes = customTypes.map(({ schema }) => schema.metadata.name);
+  const recorder = { client: home, settings: sharedSettings(config, fileTypes), clock };
+  while (!signal.aborted) {
+    const check = health.register("types");
+    const watch = new AbortController();
+    let controller: SharingController | undefined;
+    let stopSettings = async (): Promise<void> => {};
+    try {
+      const random = Math.random;
+      const discovery = { client, apiExport, typesFromFiles: customTypes, clock, random, log, signal };
+      // While kcp is unavailable, both are retried until they succeed or the process is interrupted.
+      const types = await discoverWorkloadTypes(discovery);
+      if (signal.aborted) return;
+      check.remove();
+      controller = create(types);
+      const started = controller.start();
+      started.catch(() => {}); // after an interrupt, the error is a consequence of the abort
+      await Promise.race([started, aborted]);
+      if (signal.aborted) return;
+      stopSettings = watchSettings(recorder, log);
+      const watched = { client, clock, log, known: types, periodSeconds: resyncSeconds, signal: watch.signal };
+      await Promise.race(apiExport === undefined ? [aborted] : [aborted, whenTypesChange({ ...watched, apiExport })]);
+      if (!signal.aborted) log.info("the export has new workload types; the controller starts again with them");
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      check.remove();
+      watch.abort();
+      await controller?.stop();
+      await stopSettings();
+    }
+  }
 }
 
 /** Returns the controller settings in the configuration. */
@@ -149,9 +211,17 @@ function openUpstream(
   });
 }
 
-/** Only warns: the file may be created later, and the other clusters must be served. The registration shows the failure too. */
-async function warnUnreadable(kubeconfigs: ReadonlyMap<string, string>, log: Log): Promise<void> {
-  for (const [name, path] of kubeconfigs) {
-    await access(path, constants.R_OK).catch(() => log.warn("kubeconfig cannot be read", { name, path }));
-  }
+/** A wrong path would make the cluster not Ready for everybody: the status of its registration is shared. */
+async function assertReadable(kubeconfigs: ReadonlyMap<string, string>): Promise<void> {
+  const checked = await Promise.all(
+    [...kubeconfigs].map(async ([name, path]) =>
+      access(path, constants.R_OK).then(
+        () => undefined,
+        () => `${name}=${path}`,
+      ),
+    ),
+  );
+  const unreadable = checked.filter((each) => each !== undefined);
+  if (unreadable.length > 0)
+    throw new ControllerError("invalid", `--cluster-kubeconfigs: cannot be read: ${unreadable.join(", ")}`);
 }

@@ -11,6 +11,7 @@ test("controller flags that are not given have their defaults", () => {
   expect(parseControllerFlags(usual)).toEqual({
     kcpKubeconfig: "kcp.kubeconfig",
     ignoresHubControllers: false,
+    leaderElection: false,
     workspaces: ["root:production"],
     clusterKubeconfigs: new Map([
       ["east", "east.kubeconfig"],
