@@ -41,6 +41,8 @@ export interface CliIo {
   readonly directory: string;
   /** Undefined when standard output is not a terminal. */
   readonly terminal: Terminal | undefined;
+  /** Whether standard error is a terminal. @default false */
+  readonly isErrTerminal?: boolean;
   /** Asks the user a yes/no question; undefined when standard input or error is not a terminal. */
   confirm(question: string): Promise<boolean | undefined>;
   /** Reads standard input to its end. */
@@ -67,6 +69,9 @@ export const processIo: CliIo = {
       input: process.stdin.isTTY ? process.stdin : undefined,
       interrupt: () => process.kill(process.pid, "SIGINT"),
     };
+  },
+  get isErrTerminal() {
+    return process.stderr.isTTY;
   },
   confirm: async (question) => {
     if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;

@@ -3,6 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { CopyState, WorkloadSync } from "../../api/workload-sync.ts";
 import { type Condition, findCondition } from "../../model/condition.ts";
 import { controlsOf } from "../../sync/control-annotations.ts";
+import { limitJob } from "../../sync/decide.ts";
 import type { Workload } from "../../sync/sync-objects.ts";
 import { type CopyView, copyViews } from "./copy-view.ts";
 
@@ -47,7 +48,9 @@ export function workloadView(input: WorkloadInput): WorkloadView {
   const isDeleting = readObject?.metadata.deletionTimestamp !== undefined;
   const isHeld = findCondition(syncRecord?.status?.conditions, "EvictionHeld")?.status === "True";
   // A workload that stays with its volumes has no copy on clusters that are newly selected.
-  const desiredClusters = isHeld ? syncRecord?.status?.clusters?.map(({ name }) => name) : selected?.filter(allows);
+  const desiredClusters = isHeld
+    ? syncRecord?.status?.clusters?.map(({ name }) => name)
+    : selected && limitJob(selected.filter(allows), { workload: readObject, record: syncRecord, placement });
   const targets = placement === undefined || isDeleting ? (syncRecord === undefined ? [] : undefined) : desiredClusters;
   const copies = copyViews({ syncRecord, targets: isDeleting ? [] : targets, registrations });
   const readiness = readinessOf(input, copies);

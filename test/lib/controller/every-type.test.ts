@@ -20,8 +20,14 @@ function written(kind: string): KubeObject {
   const golden = kind === "Service" ? "service-in-kcp" : kind === "Job" ? "job-own-selector" : kind.toLowerCase();
   const { apiVersion, metadata, status: _, ...body } = stored(golden);
   const { labels = {} } = metadata;
+  const everywhere = kind === "Job" ? { annotations: { "tmc.kcp.io/job-clusters": "all" } } : {};
   const own = Object.fromEntries(Object.entries(labels).filter(([label]) => !label.includes("kcp.io")));
-  return { ...body, apiVersion, kind, metadata: { name: `a-${kind.toLowerCase()}`, namespace: "shop", labels: own } };
+  return {
+    ...body,
+    apiVersion,
+    kind,
+    metadata: { name: `a-${kind.toLowerCase()}`, namespace: "shop", labels: own, ...everywhere },
+  };
 }
 
 beforeAll(async () => {
