@@ -4,6 +4,10 @@ import { access, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { isRecord } from "@tmc/kube/json.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { loadAll } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KcpUnderTest, startEmbedded } from "../e2e/kcp-under-test.ts";
 import { findFreePorts } from "../real/ports.ts";
@@ -13,7 +17,11 @@ import { type AssembledImage, assembleImage, type ImageTarget, imageTargets } fr
 /** Where `tmc manifests` mounts the Secret with the kubeconfig. */
 const kubeconfig = "/etc/tmc/kcp/kubeconfig";
 
+/** A cluster that is not in the manifests: the one that the pods would run in. */
+const hostKubeconfig = "/etc/tmc/host/kubeconfig";
+
 let folder: string;
+let host: EmbeddedCluster;
 let kcp: KcpUnderTest;
 const images = new Map<ImageTarget, AssembledImage>();
 const at = (target: ImageTarget): AssembledImage => {
@@ -25,16 +33,28 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tmc-image-"));
   kcp = await startEmbedded();
   const content = await readFile(await kcp.writeKubeconfig(folder), "utf8");
+  host = await startEmbeddedCluster({ name: "host" });
+  const context = { name: "host", endpoint: host.endpoint(), token: host.adminToken };
+  const hostContent = formatKubeconfig({ contexts: [context] });
   for (const target of imageTargets) {
-    images.set(target, await assembleImage(target, await mkdtemp(join(folder, target)), { [kubeconfig]: content }));
+    const files = { [kubeconfig]: content, [hostKubeconfig]: hostContent };
+    images.set(target, await assembleImage(target, await mkdtemp(join(folder, target)), files));
   }
 });
 afterAll(async () => {
-  await kcp.stop();
+  await Promise.all([kcp.stop(), host.stop()]);
   // An image is read-only, also for its owner.
   await promisify(execFile)("chmod", ["-R", "u+w", folder]);
   await rm(folder, { recursive: true, force: true });
 });
+
+/** The arguments of the container of the Deployment among manifests. */
+function argumentsOfDeployment(manifests: readonly unknown[]): readonly string[] {
+  const deployment = manifests.find((each) => isRecord(each) && each.kind === "Deployment");
+  // Written by the command line, and described by the tests of the manifests.
+  const { spec } = deployment as { spec: { template: { spec: { containers: { args: string[] }[] } } } };
+  return spec.template.spec.containers[0]?.args ?? [];
+}
 
 /** Starts the entry point of an image and waits for its health check; returns the end that SIGTERM leads to. */
 async function probe(
@@ -103,11 +123,19 @@ describe("the assembled images", () => {
     expect(stderr).toBe("");
   });
 
-  it("run the controller of all tenants until it is ready, and end it on SIGTERM", async () => {
+  it("run the controller with the arguments of its manifests until it is ready, and end it on SIGTERM", async () => {
     const { image, run, path } = at("controller");
-    await run([...image.entrypoint, "bootstrap", "--no-kubeconfigs", "--kubeconfig", path(kubeconfig)]);
-    const args = ["controller", `--kcp-kubeconfig=${path(kubeconfig)}`, "--api-export=root:tmc:tmc.kcp.io"];
-    const exit = await probe("controller", [...args, "--cluster-kubeconfigs=none"], {}, async (port) => {
+    const tmc = (...args: readonly string[]) => run([...image.entrypoint, ...args]);
+    await tmc("bootstrap", "--no-kubeconfigs", "--kubeconfig", path(kubeconfig));
+    const options = ["--image", "example.com/tmc-controller:1.2.3", "--api-export", "root:tmc:tmc.kcp.io"];
+    const manifests = loadAll((await tmc("manifests", "--format", "controller", ...options)).stdout);
+    const args = argumentsOfDeployment(manifests)
+      // The test selects free ports, and a Lease in a cluster where it is not a pod.
+      .filter((arg) => !/^--(metrics|health)-port=/.test(arg))
+      .map((arg) => arg.replace(kubeconfig, path(kubeconfig)));
+    expect(args).toContain("--leader-elect");
+    const lease = [`--leader-elect-kubeconfig=${path(hostKubeconfig)}`, "--leader-elect-resource-namespace=default"];
+    const exit = await probe("controller", [...args, ...lease], {}, async (port) => {
       await eventually(async () => {
         const answer = await fetch(`http://127.0.0.1:${port}/readyz?verbose`);
         return answer.ok ? undefined : answer.text();

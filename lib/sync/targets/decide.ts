@@ -129,10 +129,9 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
     const message = "the registration does not exist any more; objects on the cluster are left unchanged";
     return { action: "forget", blocker: { reason: "ClusterUnregistered", message } };
   }
-  if (!targetCluster.isReady) return { action: "keep", state: "Evicting", blocker: notReady(targetCluster) };
+  if (!targetCluster.isReady) return keepUnread(notReady(targetCluster), facts);
   if (downstreamState.kind === "unknown") {
-    const blocker: Blocker = { reason: "ClusterNotReady", message: downstreamState.message };
-    return { action: "keep", state: "Evicting", blocker };
+    return keepUnread({ reason: "ClusterNotReady", message: downstreamState.message }, facts);
   }
   // An object that is not ours is never touched. That a copy is absent was reported by the cluster itself.
   if (downstreamState.kind !== "there") return { action: "forget" };
@@ -167,6 +166,22 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
   if (holdMessage !== undefined && !isConfirmed)
     return { action: "keep", state: "Held", blocker: { reason: "DeletionsHeld", message: holdMessage } };
   return evict;
+}
+
+/**
+ * Keeps a copy that cannot be read now. A deletion that is held stays held, and so does one that is confirmed, until it is done:
+ * otherwise it would be carried out, or its confirmation would be lost, because the cluster is Ready again.
+ */
+function keepUnread(blocker: Blocker, facts: EvictionFacts): EvictionAction {
+  const { intent, hasTargets, isReplaced, syncBlocker, volumeMessage, holdMessage, isConfirmed } = facts;
+  const isReplacedMove = intent === "placed" && hasTargets && isReplaced && volumeMessage === undefined;
+  const isHeld = holdMessage !== undefined && syncBlocker === undefined && (intent === "unplaced" || isReplacedMove);
+  if (!isHeld) return { action: "keep", state: "Evicting", blocker };
+  return {
+    action: "keep",
+    state: "Held",
+    blocker: isConfirmed ? blocker : { reason: "DeletionsHeld", message: holdMessage },
+  };
 }
 
 /** Identifies the version of a copy that TMC wrote: its generation, or its resourceVersion if the type has no generation. */
