@@ -291,9 +291,13 @@ describe("output of workload commands", () => {
     };
     const here = await commandsWith(join(local, "kcp.kubeconfig"));
     const elsewhere = await commandsWith(kubeconfig);
+    await copyFile(kubeconfig, join(local, "west.kubeconfig"));
+    const env = { KUBECONFIG: join(local, "kcp.kubeconfig") };
+    const { out } = await run("workload status deploy/web -n shop", { directory, env });
     await rm(directory, { recursive: true });
     const west = "kubectl --context west -n tmc-shop-HASH get deployment.apps/web";
     expect(here).toEqual(["kubectl --kubeconfig .tmc/east.kubeconfig -n tmc-shop-HASH get deployment.apps/web", west]);
+    expect(out).toContain("\nTo see it on its clusters:\n  kubectl --kubeconfig .tmc/east.kubeconfig ");
     expect(elsewhere).toEqual(["kubectl --context east -n tmc-shop-HASH get deployment.apps/web", west]);
   });
 
