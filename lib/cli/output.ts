@@ -112,6 +112,11 @@ export function formatAge(ms: number): string {
   return days < 730 ? `${days}d` : withRemainder(Math.floor(days / 365), "y", days % 365, "d");
 }
 
+/** Formats a time of day as `HH:MM:SS`; the offset of local time from UTC is that of `Date.getTimezoneOffset`. */
+export function formatTimeOfDay(ms: number, offsetMinutes: number): string {
+  return new Date(ms - offsetMinutes * 60_000).toISOString().slice(11, 19);
+}
+
 /** Returns how long ago a timestamp was, such as `5m`; undefined when it is missing or invalid. */
 export function ageOf(timestamp: string | undefined, nowMs: number): string | undefined {
   const ms = timestamp === undefined ? Number.NaN : Date.parse(timestamp);

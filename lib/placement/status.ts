@@ -88,13 +88,19 @@ export function readyCondition(
   return { status: "False", reason: "NoSuitableClusters", message: sentences.join("; ") };
 }
 
+/** The command in the message stays short: the failure of more clusters is confirmed in several steps. */
+const maxConfirmed = 5;
+
 /** The condition that says whether evictions are held. A placement that was never held has none. */
 function heldCondition(
   conditions: NonNullable<PlacementStatus["conditions"]>,
   clusters: readonly string[],
 ): DecidedCondition | undefined {
   if (clusters.length > 0) {
-    const message = `most clusters stopped responding at about the same time, and TMC may have lost its connection to them: evictions from ${formatNames(clusters)} are held until enough clusters respond again, or until \`tmc confirm\` confirms the failure`;
+    const message = `most clusters stopped responding at about the same time, and TMC may have lost its connection to them: evictions from ${formatNames(clusters)} are held until enough clusters respond again; if they have failed, run: tmc confirm ${clusters
+      .map((name) => `failure/${name}`)
+      .slice(0, maxConfirmed)
+      .join(" ")}`;
     return { type: evictionsHeldType, status: "True", reason: "MassFailureSuspected", message };
   }
   if (findCondition(conditions, evictionsHeldType) === undefined) return undefined;

@@ -11,7 +11,12 @@ const staleMs = 30_000;
  * A holder that died without a word is noticed: its process is gone or its heartbeat has stopped. Two waiters that notice
  * at the same moment may both get in; so what is done under the lock must be safe to do twice, and only wasteful.
  */
-export async function withLock<T>(path: string, onWait: (holder: string) => void, run: () => Promise<T>): Promise<T> {
+export async function withLock<T>(
+  path: string,
+  onWait: (holder: string) => void,
+  run: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const own = `${path}.${process.pid}`;
   await writeFile(own, `${process.pid}`);
   try {
@@ -24,7 +29,7 @@ export async function withLock<T>(path: string, onWait: (holder: string) => void
         continue;
       }
       onWait(holder.pid);
-      await delay(500);
+      await delay(500, undefined, { signal });
     }
   } finally {
     await rm(own, { force: true });

@@ -32,15 +32,15 @@ const printToStderr: Print = (line) => process.stderr.write(`${line}\n`);
 
 /**
  * Gives the real programs, building those that are not in the cache yet. With everything there it takes a moment; two
- * processes that ask at once do the work once.
+ * processes that ask at once do the work once. The signal ends a build, with all its processes.
  */
-export async function ensureBuilt(print: Print = printToStderr): Promise<Binaries> {
+export async function ensureBuilt(print: Print = printToStderr, signal?: AbortSignal): Promise<Binaries> {
   const goVersion = await readGoVersion();
   const cache = cacheFolder();
   await mkdir(cache, { recursive: true, mode: 0o700 });
   // In sequence: one Go build alone uses every core.
-  const kubeall = await ensureComponent(kubeallComponent, { cache, goVersion, print });
-  const kcp = await ensureComponent(kcpComponent, { cache, goVersion, print });
+  const kubeall = await ensureComponent(kubeallComponent, { cache, goVersion, print, signal });
+  const kcp = await ensureComponent(kcpComponent, { cache, goVersion, print, signal });
   return { kcp: join(kcp, "kcp"), kubeall: join(kubeall, "kubeall"), kubectl: join(kubeall, "kubectl") };
 }
 
@@ -71,7 +71,7 @@ export async function readGoVersion(environment: NodeJS.ProcessEnv = process.env
   throw new BuildError(`the real kcp and Kubernetes, and Helm, are built with Go: needs ${needed}; found ${goVersion}`);
 }
 
-type BuildContext = Readonly<{ cache: string; goVersion: string; print: Print }>;
+type BuildContext = Readonly<{ cache: string; goVersion: string; print: Print; signal?: AbortSignal | undefined }>;
 
 async function ensureComponent(component: Component, context: BuildContext): Promise<string> {
   const folder = join(context.cache, await buildName(component, context.goVersion));
@@ -83,19 +83,25 @@ async function ensureComponent(component: Component, context: BuildContext): Pro
     lastSaid = Date.now();
     context.print(`${component.name}: waiting for the build that runs in process ${holder}`);
   };
-  return withLock(join(context.cache, "build.lock"), sayWaiting, async () => {
-    if (await exists(folder)) return folder;
-    await removeUnfinished(context.cache);
-    const fresh = await mkdtemp(`${folder}.building-`);
-    try {
-      await compile(component, join(fresh, component.name), context.print);
-      for (const name of component.links) await symlink(component.name, join(fresh, name));
-      await rename(fresh, folder);
-      return folder;
-    } finally {
-      await rm(fresh, { recursive: true, force: true });
-    }
-  });
+  const { signal } = context;
+  return withLock(
+    join(context.cache, "build.lock"),
+    sayWaiting,
+    async () => {
+      if (await exists(folder)) return folder;
+      await removeUnfinished(context.cache);
+      const fresh = await mkdtemp(`${folder}.building-`);
+      try {
+        await compile(component, join(fresh, component.name), context);
+        for (const name of component.links) await symlink(component.name, join(fresh, name));
+        await rename(fresh, folder);
+        return folder;
+      } finally {
+        await rm(fresh, { recursive: true, force: true });
+      }
+    },
+    signal,
+  );
 }
 
 /** What builds that were cut off have left; under the lock nobody works on it. */
@@ -104,7 +110,8 @@ async function removeUnfinished(cache: string): Promise<void> {
   await Promise.all(names.map((name) => rm(join(cache, name), { recursive: true, force: true })));
 }
 
-async function compile(component: Component, output: string, print: Print): Promise<void> {
+async function compile(component: Component, output: string, { print, signal }: BuildContext): Promise<void> {
+  signal?.throwIfAborted();
   const started = Date.now();
   const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`;
   const logFile = `${output}.log`;
@@ -122,7 +129,12 @@ async function compile(component: Component, output: string, print: Print): Prom
   const timer = setInterval(() => {
     void progress().then((step) => print(`${component.name}: ${seconds()}, ${step}`));
   }, progressMs);
+  // Go ends at a signal, but not the compilers that it has started.
+  const stop = () => void build.kill();
+  signal?.addEventListener("abort", stop);
   const code = await build.exit.finally(() => clearInterval(timer));
+  signal?.removeEventListener("abort", stop);
+  signal?.throwIfAborted();
   if (code !== 0) {
     throw new Error(`real: build ${component.name}: go ended with ${build.ended()}\n${await readTail(logFile, 30)}`);
   }

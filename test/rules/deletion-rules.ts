@@ -97,6 +97,22 @@ export const deletionRules: readonly Rule[] = [
   },
   {
     incident: tooMany,
+    rule: "a held deletion stays held while its cluster is not Ready, and when it is back",
+    removals: [
+      {
+        file: "lib/sync/targets/decide.ts",
+        text: `if (!isHeld) return { action: "keep", state: "Evicting", blocker };`,
+        without: `if (!isHeld || facts.holdMessage !== "") return { action: "keep", state: "Evicting", blocker };`,
+      },
+    ],
+    test: titled(
+      "deletionGuard",
+      "the deletion guard in reconciles",
+      "a deletion stays held when its cluster was not Ready meanwhile, however few remain",
+    ),
+  },
+  {
+    incident: tooMany,
     rule: "before an eviction, the sync record is read from the server: another controller may hold the copy",
     removals: [holdsAreAsked],
     test: titled(
@@ -236,7 +252,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `const blocker: Blocker = { reason: "ClusterNotReady", message: downstreamState.message };\n    return { action: "keep", state: "Evicting", blocker };`,
+        text: `return keepUnread({ reason: "ClusterNotReady", message: downstreamState.message }, facts);`,
         without: `return { action: "forget" };`,
       },
     ],
@@ -248,7 +264,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (!targetCluster.isReady) return { action: "keep", state: "Evicting", blocker: notReady(targetCluster) };`,
+        text: `if (!targetCluster.isReady) return keepUnread(notReady(targetCluster), facts);`,
         without: "",
       },
     ],

@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import { clusterStatus, heartbeatOf, nodesOf } from "../cluster/cluster-view.ts";
 import { textWidth } from "../output.ts";
-import { fitSpan, type Line, type Span, type Style, span, wrapText } from "./spans.ts";
+import { fitSpan, type Line, markerOf, type Span, type State, span, wrapText } from "./spans.ts";
 
 type Column = Readonly<{ title: string; cells: readonly Span[]; priority: number }>;
 
@@ -61,7 +61,7 @@ export function clusterLines(
   const usedBy = (name: string | undefined): number =>
     placements.filter(({ status }) => name !== undefined && status?.selectedClusters?.includes(name) === true).length;
   const table = tableLines(
-    registrations.map((each) => span("●", clusterStyle(each))),
+    registrations.map((each) => markerOf(clusterStyle(each))),
     [
       column("NAME", 9, ({ metadata }) => span(metadata.name ?? "", "bold")),
       column("LOCATION", 5, ({ spec }) => span(spec.location)),
@@ -98,7 +98,8 @@ function clusterWarning({ spec, status }: ClusterRegistration): string {
   ].join("; ");
 }
 
-function clusterStyle(registration: ClusterRegistration): Style {
+function clusterStyle(registration: ClusterRegistration): State {
+  if (registration.metadata.deletionTimestamp !== undefined) return "dim";
   const status = clusterStatus(registration);
   if (status === "Ready") return (registration.spec.taints ?? []).length === 0 ? "good" : "warn";
   return status.startsWith("NotReady") ? "bad" : "warn";

@@ -1,10 +1,11 @@
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
-import { padEnd, textWidth } from "../output.ts";
+import { commandName } from "../names.ts";
+import { formatAge, formatTimeOfDay, padEnd, textWidth } from "../output.ts";
 import { placementStatus } from "../placement/placement-view.ts";
-import { fitSpan, type Line, lineWidth, type Style, span, wrapText } from "./spans.ts";
+import { fitSpan, type Line, lineWidth, markerOf, type State, span, wrapText } from "./spans.ts";
 
-function placementStyle(placement: WorkloadPlacement): Style {
+function placementStyle(placement: WorkloadPlacement): State {
   switch (placementStatus(placement)) {
     case "Ready":
       // A cluster that is only tolerated (its reason is not Selected) will be replaced.
@@ -20,13 +21,15 @@ function placementStyle(placement: WorkloadPlacement): Style {
   }
 }
 
-const bySeverity: readonly Style[] = ["bad", "warn", "good", "dim"];
+const bySeverity: readonly State[] = ["bad", "warn", "good", "dim"];
+
+/** The time that is shown, and the offset of local time from UTC. */
+export type ShownTime = Readonly<{ nowMs: number; offsetMinutes: number }>;
 
 /** Formats one or more lines per placement; when there are too few rows, the most severe placements come first. */
 export function placementLines(
   placements: readonly WorkloadPlacement[],
-  columns: number,
-  rows: number,
+  { columns, rows, time }: Readonly<{ columns: number; rows: number; time: ShownTime }>,
 ): readonly Line[] {
   if (placements.length === 0) return [[span("   no placements", "dim")]];
   const widths = [0, 1, 2].map((at) =>
@@ -34,6 +37,7 @@ export function placementLines(
   );
   const layout: Layout = {
     columns,
+    time,
     widths: [28, 12, 30].map((max, at) => Math.min(max, widths[at] ?? 0)),
     messageLines: 2,
   };
@@ -56,11 +60,12 @@ export function placementLines(
     shown.push(...lines);
     count += 1;
   }
-  return [...shown, [span(`   … and ${placements.length - count} more; see tmc placement list`, "dim")]];
+  return [...shown, [span(`   … and ${placements.length - count} more; see ${commandName()} placement list`, "dim")]];
 }
 
 type Layout = Readonly<{
   columns: number;
+  time: ShownTime;
   widths: readonly number[];
   /** Maximum number of lines for the message. */
   messageLines: number;
@@ -70,14 +75,14 @@ type Layout = Readonly<{
 
 function placementRow(
   placement: WorkloadPlacement,
-  { columns, widths, messageLines, isBrief = false }: Layout,
+  { columns, time, widths, messageLines, isBrief = false }: Layout,
 ): readonly Line[] {
   const statusStyle = placementStyle(placement);
   const [name = "", strategy = "", clusters = ""] = placementCells(placement);
   const [nameWidth = 0, strategyWidth = 0, clustersWidth = 0] = widths;
   const start: Line = [
     span(" "),
-    span("●", statusStyle),
+    markerOf(statusStyle),
     span(" "),
     fitSpan(span(name, "bold"), nameWidth),
     span("  "),
@@ -88,7 +93,7 @@ function placementRow(
   ];
   const style = statusStyle === "good" ? "plain" : statusStyle;
   const [firstLine = "", ...moreLines] = wrapText(
-    placementMessage(placement),
+    placementMessage(placement, time),
     Math.max(20, columns - lineWidth(start) - 1),
     messageLines,
   );
@@ -122,16 +127,29 @@ function placementCells({ metadata, spec, status }: WorkloadPlacement): readonly
   ];
 }
 
-/** Returns the message of the Ready condition, extended by notable decisions about the selected clusters. */
-function placementMessage({ status }: WorkloadPlacement): string {
+/** Returns the message of the Ready condition, extended by what will change and by notable decisions about the selected clusters. */
+function placementMessage({ metadata, status }: WorkloadPlacement, time: ShownTime): string {
+  if (metadata.deletionTimestamp !== undefined) return "is being deleted";
   const ready = findCondition(status?.conditions, "Ready");
   if (ready === undefined) return "not decided yet";
-  const selectedDecisions = (status?.decisions ?? []).filter(({ selected }) => selected);
-  const notes = selectedDecisions.flatMap(({ cluster, reason, message, parts = [] }) => {
+  const notes = (status?.decisions ?? []).flatMap((decision) => {
+    const { cluster, selected, reason, message, actual, until, parts = [] } = decision;
+    if (until !== undefined) {
+      const cause = selected && actual !== undefined ? `: ${actual}` : "";
+      return [`${selected ? "leaves" : "returns to"} ${cluster} ${deadlineText(until, time)}${cause}`];
+    }
+    if (!selected) return [];
     if (reason !== "Selected") return [`${cluster} ${message}`];
     return parts.length === 0
       ? []
       : [parts.map(({ name, value }) => `${name} ${value > 0 ? "+" : ""}${value}`).join(", ")];
   });
   return [ready.message, ...new Set(notes)].join("; ");
+}
+
+/** Formats a deadline with the time that remains, such as `at 17:06:17, in 3m12s`. */
+function deadlineText(until: string, { nowMs, offsetMinutes }: ShownTime): string {
+  const ms = Date.parse(until);
+  if (Number.isNaN(ms)) return `at ${until}`;
+  return `at ${formatTimeOfDay(ms, offsetMinutes)}, ${ms > nowMs ? `in ${formatAge(ms - nowMs)}` : "now"}`;
 }

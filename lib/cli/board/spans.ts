@@ -20,6 +20,16 @@ export function span(text: string, style: Style = "plain"): Span {
   return { text, style };
 }
 
+/** The style of a state. */
+export type State = "good" | "warn" | "bad" | "dim";
+
+/** The marker of each state: its shape distinguishes the states without color. */
+const markers: Readonly<Record<State, string>> = { good: "●", warn: "◐", bad: "✗", dim: "○" };
+
+export function markerOf(state: State): Span {
+  return span(markers[state], state);
+}
+
 export function lineWidth(line: Line): number {
   return line.reduce((width, { text }) => width + textWidth(text), 0);
 }

@@ -1,3 +1,21 @@
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Whether a terminal can show the board: it needs escape codes and characters beyond ASCII. */
+export function canShowBoard(env: Environment): boolean {
+  return env.TERM !== "dumb" && isUtf8(env);
+}
+
+/** Whether the locale of a terminal is UTF-8, which is assumed if no locale is set. */
+export function isUtf8({ LC_ALL, LC_CTYPE, LANG }: Environment): boolean {
+  const locale = LC_ALL || LC_CTYPE || LANG || "C.UTF-8";
+  return /utf-?8/i.test(locale);
+}
+
+/** Whether to use color: NO_COLOR (https://no-color.org) and FORCE_COLOR=0 turn it off. */
+export function usesColor({ NO_COLOR = "", FORCE_COLOR = "" }: Environment): boolean {
+  return NO_COLOR === "" && FORCE_COLOR !== "0" && FORCE_COLOR !== "false";
+}
+
 /** Shows lines on the alternate screen of a terminal. */
 export interface TerminalRenderer {
   /** Shows the lines; writes only those that changed. */

@@ -1,12 +1,14 @@
+import { commandName } from "../names.ts";
 import { padEnd, textWidth } from "../output.ts";
 import type { CopyView } from "../workload/copy-view.ts";
 import { copySummary } from "../workload/workload-format.ts";
 import type { ListedWorkload } from "../workload/workload-list.ts";
-import { clipText, fitSpan, type Line, lineWidth, type Style, span } from "./spans.ts";
+import type { WorkloadView } from "../workload/workload-view.ts";
+import { clipText, fitSpan, type Line, lineWidth, markerOf, type State, span } from "./spans.ts";
 
 /** Formats one line per workload; when there are too few rows, the most severe workloads come first. */
 export function workloadLines(workloads: readonly ListedWorkload[], columns: number, rows: number): readonly Line[] {
-  if (workloads.length === 0) return [[span("   no placed workloads", "dim")]];
+  if (workloads.length === 0) return [[span("   no workloads", "dim")]];
   const fits = workloads.length <= rows;
   const ordered = fits ? workloads : workloads.toSorted((one, other) => severityOf(one) - severityOf(other));
   const shown = fits ? ordered : ordered.slice(0, Math.max(0, rows - 1));
@@ -22,7 +24,7 @@ export function workloadLines(workloads: readonly ListedWorkload[], columns: num
     const style = workloadStyle(each);
     const start: Line = [
       span(" "),
-      span("●", style),
+      markerOf(style),
       span(" "),
       fitSpan(span(nameOf(each), "bold"), widths.name),
       span("  "),
@@ -40,15 +42,22 @@ export function workloadLines(workloads: readonly ListedWorkload[], columns: num
     ];
   });
   const rest = workloads.length - shown.length;
-  return rest === 0 ? lines : [...lines, [span(`   … and ${rest} more; see tmc workload list -A`, "dim")]];
+  return rest === 0 ? lines : [...lines, [span(`   … and ${rest} more; see ${commandName()} workload list -A`, "dim")]];
 }
 
-export function workloadStyle({ view }: ListedWorkload): Style {
+function workloadStyle({ view }: ListedWorkload): State {
+  if (isBeingDeleted(view)) return "dim";
   if (view.readiness.isReady) return view.copies.every(({ state }) => state === "Ready") ? "good" : "warn";
   return view.status === "Failed" || view.status === "Held" || view.status === "Stale" ? "bad" : "warn";
 }
 
-const severities: readonly Style[] = ["bad", "warn", "good"];
+/** Whether a user deletes the workload and nothing prevents it. */
+export function isBeingDeleted({ readiness, copies }: WorkloadView): boolean {
+  const isHindered = copies.some(({ state }) => state === "Held" || state === "Failed" || state === "Stale");
+  return readiness.reason === "Deleted" && !isHindered;
+}
+
+const severities: readonly State[] = ["bad", "warn", "good", "dim"];
 const severityOf = (each: ListedWorkload): number => severities.indexOf(workloadStyle(each));
 
 const nameOf = ({ namespace, name }: ListedWorkload): string => `${namespace}/${name}`;
@@ -67,7 +76,7 @@ function clusterSpans(each: ListedWorkload, width: number): Line {
   return [...parts, span(padEnd("", width - lineWidth(parts)))];
 }
 
-function copyStyle({ state }: CopyView): Style {
+function copyStyle({ state }: CopyView): State {
   if (state === "Ready") return "good";
   return state === "Failed" || state === "Stale" || state === "Held" ? "bad" : "warn";
 }
@@ -75,6 +84,7 @@ function copyStyle({ state }: CopyView): Style {
 /** Returns why the workload is not ready, or the message of a copy that is not Ready. */
 function workloadMessage({ view }: ListedWorkload): string {
   const { readiness, copies } = view;
+  if (isBeingDeleted(view)) return `is being deleted: ${readiness.message}`;
   const unready = copies.find(({ state, message }) => state !== "Ready" && message !== "");
   if (readiness.isReady)
     return unready === undefined ? readiness.message : `${unready.targetCluster}: ${unready.message}`;

@@ -114,7 +114,11 @@ function registerCommand(io: CliIo): Command {
         "Capability of the cluster, such as gpu; can be repeated or comma-separated",
         collectList,
       )
-      .option("--taint <key=value:effect>", "Taint of the cluster; can be repeated", collectTaint)
+      .option(
+        "--taint <key[=value]:effect>",
+        "Taint of the cluster, such as gpu=true:NoSchedule; can be repeated",
+        collectTaint,
+      )
       .option(
         "--kubeconfig-secret <namespace/name>",
         `Secret that contains the kubeconfig of the cluster; append /key if its key is not kubeconfig. The command adds the label ${credentialsSecretLabel}, which allows its use`,
@@ -130,10 +134,13 @@ function registerCommand(io: CliIo): Command {
       `
 Examples:
   # Register a cluster for which the controller has a kubeconfig
-  tmc cluster register east --location us-east-1 --label region=us-east --capability compute
+  tmc cluster register east --location us-east-1 \\
+    --label region=us-east --capability compute
 
-  # Register a cluster with a kubeconfig from a Secret, and wait until it is Ready
-  tmc cluster register gpu-1 --location eu-central-1 --kubeconfig-secret clusters/gpu-1 --wait
+  # Register a cluster with a kubeconfig from a Secret, and wait until it is
+  # Ready
+  tmc cluster register gpu-1 --location eu-central-1 \\
+    --kubeconfig-secret clusters/gpu-1 --wait
 `,
     )
     .action((name: string, options: RegisterOptions) => register(io, name, options));
@@ -263,12 +270,14 @@ function newRegistration(name: string, options: RegisterOptions): ClusterRegistr
 
 function collectTaint(text: string, previous: readonly Taint[] = []): readonly Taint[] {
   try {
-    const { taint, cluster } = parseHypotheticalTaint(text);
-    if (cluster !== undefined) throw new Error(`taint "${text}": must not name a cluster`);
-    const { key, value, effect } = taint;
+    // `@cluster`, which a hypothetical taint may have, is no part of a taint.
+    if (text.includes("@")) throw new Error("names a cluster");
+    const { key, value, effect } = parseHypotheticalTaint(text).taint;
     return [...previous, { key, ...(value === "" ? {} : { value }), effect }];
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  } catch {
+    throw new InvalidArgumentError(
+      "expected key=value:effect or key:effect; the effects are NoSchedule, PreferNoSchedule and NoExecute.",
+    );
   }
 }
 

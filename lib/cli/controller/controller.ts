@@ -13,7 +13,8 @@ import { deletionGuardDefaults } from "../../sync/eviction/deletion-guard-settin
 import { type CliIo, UsageError } from "../cli-io.ts";
 
 const examples = `
-After SIGTERM or Ctrl-C the controller finishes the running reconciles; a second signal ends it immediately.
+After SIGTERM or Ctrl-C the controller finishes the running reconciles; a second
+signal ends it immediately.
 
 Examples:
   # Serve one workspace, with kubeconfig files for its clusters
@@ -21,21 +22,26 @@ Examples:
     --cluster-kubeconfigs east=east.kubeconfig,west=west.kubeconfig
 
   # Serve all workspaces that bind an APIExport
-  tmc controller --kcp-kubeconfig worker.kubeconfig --api-export root:tmc:tmc.kcp.io
+  tmc controller --kcp-kubeconfig worker.kubeconfig \\
+    --api-export root:tmc:tmc.kcp.io
 
   # Use a plain Kubernetes cluster instead of kcp, and sync a custom resource
-  tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none --crd database.yaml
+  tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes \\
+    --cluster-kubeconfigs none --crd database.yaml
 
   # Read clusters from SyncTargets too
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
-    --cluster-source clusterregistration,synctarget --cluster-kubeconfig-secret-template clusters/{name}-kubeconfig
+    --cluster-source clusterregistration,synctarget \\
+    --cluster-kubeconfig-secret-template clusters/{name}-kubeconfig
 
   # Share the work with other controllers through SQS
-  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production --cluster-kubeconfigs none \\
-    --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc-prod-work.fifo
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
+    --cluster-kubeconfigs none \\
+    --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc.fifo
 
   # Run two of these; one works, and the other takes over if it ends
-  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production --cluster-kubeconfigs none \\
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
+    --cluster-kubeconfigs none \\
     --leader-elect --leader-elect-kubeconfig host.kubeconfig
 `;
 

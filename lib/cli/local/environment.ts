@@ -13,6 +13,8 @@ export type LocalEnvironment = Readonly<{
   /** Where the servers run, for the welcome message. */
   description: string;
   kcpUrl: string;
+  /** `embedded kcp` or `kcp`, for the title of the board. */
+  kcpName: string;
   /** Client at the root URL of kcp. */
   client: KubeClient;
   clusters: readonly Readonly<{ name: string; url: string; kubeconfig: KubeconfigContent }>[];
@@ -43,6 +45,7 @@ export async function startEmbeddedEnvironment(options: EmbeddedOptions = {}): P
   return {
     description: "in this process",
     kcpUrl: kcp.url,
+    kcpName: "embedded kcp",
     client,
     clusters: clusters.map((cluster) => ({
       name: cluster.name,

@@ -10,7 +10,7 @@ import { clusterNames, demoWorkspace, type LocalEnvironment, localExport } from 
 /** The part of the test harness that is used here; only a clone of the repository contains it. */
 type RealServer = Readonly<{ url: string; ca: string; adminToken: string; stop(): Promise<unknown> }>;
 type Harness = Readonly<{
-  ensureBuilt(print: (line: string) => void): Promise<object>;
+  ensureBuilt(print: (line: string) => void, signal: AbortSignal): Promise<object>;
   startKcp(options: Readonly<{ binaries: object; signal: AbortSignal }>): Promise<RealServer>;
   startCluster(options: Readonly<{ name: string; binaries: object; signal: AbortSignal }>): Promise<RealServer>;
 }>;
@@ -22,7 +22,7 @@ export async function startRealEnvironment(
   custom: readonly CustomType[],
 ): Promise<LocalEnvironment> {
   const harness = await loadHarness();
-  const binaries = await harness.ensureBuilt(print);
+  const binaries = await harness.ensureBuilt(print, signal);
   print("starting kcp and 2 clusters, which takes about 20 seconds");
   const started: RealServer[] = [];
   const stop = async (): Promise<void> => {
@@ -59,6 +59,7 @@ export async function startRealEnvironment(
     return {
       description: "as separate processes",
       kcpUrl: kcp.url,
+      kcpName: "kcp",
       client,
       clusters: clusters.map((cluster, at) => {
         const name = clusterNames[at] ?? "";

@@ -13,6 +13,7 @@ import { customWorkloadsOf } from "../../relay/watch/discover-workload-types.ts"
 import { namespaceResource, recordResource } from "../../upstream/watched-resources.ts";
 import { showBoard } from "../board/board.ts";
 import type { BoardState } from "../board/board-lines.ts";
+import { canShowBoard, isUtf8, usesColor } from "../board/terminal-renderer.ts";
 import type { CliIo } from "../cli-io.ts";
 import { readCustomTypes } from "../controller/custom-type-files.ts";
 import { formatDocument } from "../output.ts";
@@ -42,6 +43,8 @@ export type LocalOptions = Readonly<{
   once?: true;
   real?: true;
   crd?: readonly string[];
+  /** In seconds. */
+  evictAfter?: number;
   output: "text" | "json";
 }>;
 
@@ -133,7 +136,7 @@ async function runEnvironment(
   const { clock } = io;
   const workspace = environment.client.at(`/clusters/${demoWorkspace}`);
   const clusterNames = environment.clusters.map(({ name }) => name);
-  await createSampleRegistrations(workspace, clusterNames);
+  await createSampleRegistrations(workspace, clusterNames, { evictAfterSeconds: options.evictAfter });
   let onEvent = (_: LocalEvent): void => {};
   const warnings = createLog({
     level: 1,
@@ -186,7 +189,7 @@ async function runEnvironment(
       const subscribe: Subscribe = (listener) => {
         onEvent = listener;
       };
-      if (options.output === "json" || io.terminal === undefined) {
+      if (options.output === "json" || io.terminal === undefined || !canShowBoard(io.env)) {
         printEvents(io, options, running, subscribe);
         await interrupted;
       } else await runBoard(io, running, subscribe, interrupted);
@@ -238,6 +241,11 @@ async function waitUntilComplete(
   }
 }
 
+/** Replaces each character beyond ASCII. */
+function toAscii(text: string): string {
+  return text.replaceAll("…", "...").replaceAll(/[^\n\x20-\x7e]/gu, "?");
+}
+
 type Subscribe = (listener: (event: LocalEvent) => void) => void;
 
 function printEvents(io: CliIo, { output }: LocalOptions, running: RunningEnvironment, subscribe: Subscribe): void {
@@ -245,10 +253,12 @@ function printEvents(io: CliIo, { output }: LocalOptions, running: RunningEnviro
   const print = ({ timeMs, tone, subject, message }: LocalEvent): void => {
     const time = new Date(timeMs).toISOString();
     if (output === "json") io.out(`${JSON.stringify({ time, tone, subject, text: message })}\n`);
-    else io.out(`${time.slice(11, 19)}  ${subject}: ${message}\n`);
+    else io.out(`${time.slice(11, 19)}  ${subject}: ${isUtf8(io.env) ? message : toAscii(message)}\n`);
   };
   if (output === "text") {
-    io.out(formatWelcome(environment, formatHints(files, process.cwd()), io.clock.monotonicMs() - startedMs));
+    io.out(
+      formatWelcome(environment, formatHints(files, { folder: io.directory }), io.clock.monotonicMs() - startedMs),
+    );
   }
   for (const event of eventLog.events) print(event);
   subscribe(print);
@@ -283,7 +293,7 @@ async function runBoard(
   ].filter(({ key }) => key !== "");
   const state = (help: boolean): BoardState => ({
     workspace: demoWorkspace,
-    kcpUrl: environment.kcpUrl,
+    upstream: `${environment.kcpName} ${environment.kcpUrl}`,
     startedMs: io.clock.now() - (io.clock.monotonicMs() - startedMs),
     registrations: readSnapshot(controller).registrations,
     placements: readSnapshot(controller).placements,
@@ -296,14 +306,14 @@ async function runBoard(
       failing: controller.queue.failing,
       deadLetters: controller.queue.deadLetters().length,
     },
-    hints: formatHints(files, process.cwd()),
+    hints: formatHints(files, { folder: io.directory }),
     bindings,
     help,
   });
   const board = showBoard({
     output: terminal.output,
     input: terminal.input,
-    color: !io.env.NO_COLOR,
+    color: usesColor(io.env),
     clock: io.clock,
     state,
     onKey: (key) => {

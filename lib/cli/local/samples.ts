@@ -12,14 +12,16 @@ const sampleLocations: Readonly<Record<string, SampleCluster>> = {
   west: { location: "us-west-2", labels: { region: "us-west", tier: "silver" } },
 };
 
+type RegistrationOptions = Readonly<{ evictAfterSeconds?: number | undefined }>;
+
 /** Returns a registration for a sample cluster. */
-export function sampleRegistration(name: string): ClusterRegistration {
+export function sampleRegistration(name: string, { evictAfterSeconds }: RegistrationOptions = {}): ClusterRegistration {
   const { location, labels } = sampleLocations[name] ?? { location: name, labels: {} };
   return {
     apiVersion: formatApiVersion(clusterRegistration),
     kind: "ClusterRegistration",
     metadata: { name, labels },
-    spec: { location },
+    spec: { location, ...(evictAfterSeconds === undefined ? {} : { evictAfterSeconds }) },
   };
 }
 
@@ -75,9 +77,13 @@ export const sampleWorkloads: readonly string[] = [
 
 const writeOptions = { fieldManager: "tmc-cli" } as const;
 
-export async function createSampleRegistrations(workspace: KubeClient, clusters: readonly string[]): Promise<void> {
+export async function createSampleRegistrations(
+  workspace: KubeClient,
+  clusters: readonly string[],
+  options: RegistrationOptions,
+): Promise<void> {
   for (const name of clusters) {
-    await workspace.create({ type: resourceTypes.registrations }, sampleRegistration(name), writeOptions);
+    await workspace.create({ type: resourceTypes.registrations }, sampleRegistration(name, options), writeOptions);
   }
 }
 

@@ -1,24 +1,37 @@
 import { relative } from "node:path";
+import { commandName } from "../names.ts";
 import { demoWorkspace, type LocalEnvironment } from "./environment.ts";
 import type { KubeconfigFiles } from "./kubeconfigs.ts";
 
-/** Returns commands to try in another terminal, one per line. */
-export function formatHints(files: KubeconfigFiles, currentFolder: string): readonly string[] {
-  const shown = (path: string | undefined): string => (path === undefined ? "" : relative(currentFolder, path) || path);
+/**
+ * Returns commands to try in another terminal, one per line, by the name that the program has there. Only a clone has the
+ * examples.
+ */
+export function formatHints(
+  files: KubeconfigFiles,
+  { folder, command = commandName() }: Readonly<{ folder: string; command?: string }>,
+): readonly string[] {
+  const shown = (path: string | undefined): string => (path === undefined ? "" : relative(folder, path) || path);
   const east = shown([...files.clusters.values()][0]);
   return [
     "In another terminal, in this directory:",
     "",
     `export KUBECONFIG=${shown(files.kcp)}`,
     "kubectl get cr,wp",
-    "npm run tmc -- workload status deployment web -n shop    # the state on each cluster",
-    "npm run tmc -- explain training                          # why no cluster fits",
-    "npm run tmc -- explain shop --without-cluster east       # the decision without east",
-    "kubectl apply -f examples/workload-placement.yaml",
-    "npm run tmc -- placement create batch --strategy Spread --location-selector region=us-west",
-    "kubectl apply --server-side -f examples/deployment.yaml  # kcp requires --server-side for workloads",
-    `kubectl --kubeconfig ${east} get nodes`,
+    "kubectl get deployments -A",
+    ...aligned([
+      [`${command} workload status deploy/web -n shop`, "the state on each cluster"],
+      [`${command} explain training`, "why no cluster fits"],
+      [`${command} explain shop --without-cluster east`, "the decision without east"],
+    ]),
+    ...(command === "tmc" ? [] : ["kubectl apply --server-side -f examples/failback.yaml"]),
+    `kubectl --kubeconfig ${east} get deployments -A`,
   ];
+}
+
+function aligned(rows: readonly (readonly [command: string, comment: string])[]): readonly string[] {
+  const width = Math.max(...rows.map(([command]) => command.length));
+  return rows.map(([command, comment]) => `${command.padEnd(width)}  # ${comment}`);
 }
 
 /** Returns the message that is printed after the start when there is no board. */

@@ -48,18 +48,24 @@ type ConfirmOptions = WorkspaceOptions &
   Readonly<{ all?: true; cluster?: readonly string[]; yes?: true; wait: boolean; timeout: number }>;
 
 const help = `
-TMC holds the deletion of copies when very many would be deleted at once, which is typical of a wrong selector or a lost
-placement: restore the placement to keep them, and nothing has to be confirmed. TMC also holds it when a workload disappeared from its workspace without an observed deletion. It holds the deletion of upsynced
-objects (spec.upsync of a ClusterRegistration) when very many of them no longer exist on their cluster; they are confirmed as
+TMC holds the deletion of copies when very many would be deleted at once, which
+is typical of a wrong selector or a lost placement: restore the placement to
+keep them, and nothing has to be confirmed. TMC also holds it when a workload
+disappeared from its workspace without an observed deletion. It holds the
+deletion of upsynced objects (spec.upsync of a ClusterRegistration) when very
+many of them no longer exist on their cluster; they are confirmed as
 cluster/NAME. Check the cause before you confirm: confirmed objects are deleted.
 
-TMC also holds evictions when most clusters stop responding at about the same time, because it may have lost its connection to
-them. If a cluster has really failed, confirm that with failure/NAME, and the placements move to other clusters. --all does not
-confirm failures.
+TMC also holds evictions when most clusters stop responding at about the same
+time, because it may have lost its connection to them. If a cluster has really
+failed, confirm that with failure/NAME, and the placements move to other
+clusters. --all does not confirm failures.
 
-A confirmation is an annotation on the workload and requires the permission to patch it. When the workload no longer exists,
-the annotation is on its WorkloadSync, which only operators of kcp may patch. It covers only what is held now, and the command
-removes it after the deletion. For upsynced objects, the annotation is on the ClusterRegistration and contains their number.
+A confirmation is an annotation on the workload and requires the permission to
+patch it. When the workload no longer exists, the annotation is on its
+WorkloadSync, which only operators of kcp may patch. It covers only what is held
+now, and the command removes it after the deletion. For upsynced objects, the
+annotation is on the ClusterRegistration and contains their number.
 
 Examples:
   # List the held deletions

@@ -97,11 +97,14 @@ function forbiddenText(types: readonly string[]): string {
 type StatusOptions = WorkspaceOptions & NamespaceOptions & Readonly<{ output: Output; watch?: true; timeout: number }>;
 
 const statusHelp = `
-The exit code is 0 when the latest generation of the workload is ready on every selected cluster; otherwise it is 1 and the
-reason is printed to standard error. With --watch, the command waits until the workload is ready, as kubectl rollout status does.
+The exit code is 0 when the latest generation of the workload is ready on every
+selected cluster; otherwise it is 1 and the reason is printed to standard error.
+With --watch, the command waits until the workload is ready, as kubectl rollout
+status does.
 
-WRITTEN is the generation that was last written to the cluster, AGE the time since the last observed change of the copy. With
--o wide, HEARTBEAT is the time since the last successful probe of the cluster.
+WRITTEN is the generation that was last written to the cluster, AGE the time
+since the last observed change of the copy. With -o wide, HEARTBEAT is the time
+since the last successful probe of the cluster.
 
 Examples:
   # Show the state of a workload on each cluster

@@ -48,8 +48,8 @@ export function exceedsLimit({ total, evicted }: Readonly<CopyCount>, settings: 
  * Counts how many copies are about to be evicted because of decisions, not because users deleted their workloads.
  *
  * A wrong selector, a lost placement and an incomplete list have the same effect: very many copies lose their placement at
- * the same time. Intended evictions do not count: copies on a cluster that is drained or unregistered, copies that a failed cluster
- * still has after failover, and copies on clusters that the placement has evicted by itself.
+ * the same time. Intended evictions do not count: copies on a cluster that is drained or unregistered, and copies on clusters
+ * that the placement has evicted by itself, as in a failover.
  */
 export function createDeletionGuard({
   records,
@@ -68,9 +68,8 @@ export function createDeletionGuard({
       count.total += 1;
       tenant.total += 1;
       if (remaining === undefined || remaining.has(name)) continue;
-      const previous = record.status?.clusters?.find((each) => each.name === name);
       const placement = placements.get(record.spec.placement ?? "");
-      if (isIntended({ name, targetCluster: targetClusters.get(name), previous, placement })) continue;
+      if (isIntended({ name, targetCluster: targetClusters.get(name), placement })) continue;
       count.evicted += 1;
       tenant.evicted += 1;
     }
@@ -90,23 +89,17 @@ export type EvictedCopy = Readonly<{
   name: string;
   /** Undefined when it is not registered. */
   targetCluster: TargetCluster | undefined;
-  previous: Readonly<{ state: string; reason?: string }> | undefined;
   placement: Pick<WorkloadPlacement, "status" | "metadata"> | undefined;
 }>;
 
 /**
- * Whether the eviction of a copy is intended for its cluster: the cluster is drained or unregistered, it failed, or the
- * placement has evicted it by itself. A wrong selector or a lost placement is none of these.
+ * Whether the eviction of a copy is intended for its cluster: the cluster is drained or unregistered, or the placement has
+ * evicted it by itself, because it failed. A wrong selector or a lost placement is none of these, also while the cluster is not
+ * Ready.
  */
-export function isIntended({ name, targetCluster, previous, placement }: EvictedCopy): boolean {
+export function isIntended({ name, targetCluster, placement }: EvictedCopy): boolean {
   if (targetCluster === undefined || targetCluster.isDeleting || targetCluster.isDrained) return true;
-  if (isEvictedByFailover(previous)) return true;
   return placement?.status?.evictedClusters?.some((each) => each.cluster === name) === true;
-}
-
-/** Whether a copy was to be evicted while its cluster was not Ready; it may be deleted once the cluster is back. */
-function isEvictedByFailover(previous: EvictedCopy["previous"]): boolean {
-  return previous?.state === "Evicting" && previous.reason === "ClusterNotReady";
 }
 
 type HoldScope = Readonly<{ where: string; placement: string | undefined; command: string }>;

@@ -69,6 +69,7 @@ export async function evictCopies(
         volumeMessage: retainedClaims.length === 0 ? undefined : volumeMessage(retainedClaims),
         holdMessage: holdMessage(deletionGuard, { ...copy, recordedPlacement: record?.spec.placement }),
         isConfirmed,
+        confirmCommand: confirmCommandFor(observed),
       });
       const isEvicting = decided.action === "remove" || decided.action === "release";
       const lost = isEvicting && intent.kind === "placed" ? await replacement.confirm(signal) : undefined;
@@ -84,6 +85,12 @@ export async function evictCopies(
     }),
   );
   return { kept, evicted };
+}
+
+/** The type is written as `tmc` parses it for every type, custom ones too. */
+function confirmCommandFor({ type, address: { namespace, name } }: Observed): string {
+  const { plural, version, group } = type.type;
+  return `tmc confirm ${group === "" ? plural : `${plural}.${version}.${group}`}/${name} -n ${namespace}`;
 }
 
 /** Why a copy must not be deleted now. A held deletion stays held, however few are left after others were confirmed. */

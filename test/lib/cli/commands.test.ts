@@ -438,7 +438,7 @@ describe("commands that change objects", () => {
       ...metadata.annotations,
       [reconcileRequestedAnnotation]: "2026-01-01T00:01:12.000Z",
     });
-    await workspace.run("reconcile cluster east");
+    await workspace.run("reconcile cluster/east");
     const east = await workspace.client.get<ClusterRegistration>({ type: resourceTypes.registrations, name: "east" });
     expect(east.metadata.annotations).toHaveProperty([reconcileRequestedAnnotation]);
   });
@@ -451,6 +451,12 @@ describe("errors of commands", () => {
     ["explain shop --without-cluster nope", 2, 'cluster "nope": not registered; registered clusters: east, west'],
     ["explain", 2, "expected the name of a placement, or a manifest with -f"],
     ["explain -f /does/not/exist.yaml", 1, "/does/not/exist.yaml: no such file"],
+    ["reconcile thing a", 2, '"thing": unknown workload type'],
+    ["reconcile cluster", 2, '"cluster": name is required; expected kind/name, such as cluster/east'],
+    ["reconcile cluster/east west", 2, "expected kind/name, or kind and name as two arguments"],
+    ["reconcile cluster/root:east", 2, "expected a name, not a path; use --workspace for a path"],
+    ["reconcile deploy/nope -n shop", 1, 'deployment.apps "nope": not found in namespace shop'],
+    ["reconcile databases.v1.example.com/a", 1, "the server does not serve TMC's API"],
     ["reconcile placement nope", 1, 'WorkloadPlacement "nope": not found'],
     ["cluster register east --location y", 1, 'cluster "east": already registered'],
     ["placement create shop", 1, 'placement "shop": already exists'],

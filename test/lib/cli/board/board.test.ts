@@ -11,7 +11,7 @@ function aBoard() {
   const startedMs = clock.now();
   const state = (help: boolean): BoardState => ({
     workspace: seen.workspace,
-    kcpUrl: "https://kcp",
+    upstream: "kcp https://kcp",
     startedMs,
     registrations: [],
     placements: [],

@@ -1,5 +1,27 @@
 import { expect, it } from "vitest";
-import { createTerminalRenderer } from "../../../../lib/cli/board/terminal-renderer.ts";
+import { canShowBoard, createTerminalRenderer, usesColor } from "../../../../lib/cli/board/terminal-renderer.ts";
+
+it.each([
+  [{}, true],
+  [{ TERM: "xterm-256color", LANG: "en_US.UTF-8" }, true],
+  [{ LC_ALL: "C.utf8" }, true],
+  [{ TERM: "dumb", LANG: "en_US.UTF-8" }, false],
+  [{ LC_ALL: "C", LANG: "en_US.UTF-8" }, false],
+  [{ LC_ALL: "", LC_CTYPE: "de_DE.ISO-8859-1", LANG: "en_US.UTF-8" }, false],
+  [{ LANG: "POSIX" }, false],
+])("canShowBoard with the environment %j returns %s", (env, expected) => {
+  expect(canShowBoard(env)).toBe(expected);
+});
+
+it.each([
+  [{}, true],
+  [{ NO_COLOR: "" }, true],
+  [{ NO_COLOR: "1" }, false],
+  [{ FORCE_COLOR: "0" }, false],
+  [{ FORCE_COLOR: "1" }, true],
+])("usesColor with the environment %j returns %s", (env, expected) => {
+  expect(usesColor(env)).toBe(expected);
+});
 
 function aRenderer() {
   const written: string[] = [];

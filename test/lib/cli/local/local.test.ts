@@ -7,7 +7,9 @@ import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { processIo, type Terminal } from "../../../../lib/cli/cli-io.ts";
+import { systemProcesses } from "../../../../lib/cli/local/folder-lock.ts";
 import { inWorkspace, resourceTypes } from "../../../../lib/cli/workspace.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { tmc } from "../support.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
@@ -190,6 +192,36 @@ describe("tmc local", () => {
     }),
   );
 
+  it("the first signal to tmc local --real ends the build and its processes", () =>
+    inFolder(async (dir) => {
+      // A compiler whose build never ends, with a process of its own.
+      const go = `#!/bin/sh
+if [ "$1" = env ]; then printf 'go1.99.0\\nlinux\\namd64\\n'; exit; fi
+sleep 600 &
+echo "$$ $!" >"${join(dir, "pids.new")}" && mv "${join(dir, "pids.new")}" "${join(dir, "pids")}"
+wait`;
+      await writeFile(join(dir, "go"), go, { mode: 0o755 });
+      const cache = join(dir, "cache");
+      const child = spawn(process.execPath, ["bin/tmc.ts", "local", "--real", "--dir", join(dir, "kubeconfigs")], {
+        cwd: root,
+        stdio: ["ignore", "ignore", "ignore"],
+        env: { ...process.env, PATH: `${dir}:${process.env.PATH}`, TMC_REAL_CACHE: cache },
+      });
+      try {
+        const exit = once(child, "exit");
+        await eventually(async () => ((await readdir(dir)).includes("pids") ? undefined : "the build"));
+        const pids = (await readFile(join(dir, "pids"), "utf8")).trim().split(" ").map(Number);
+        const isRunning = (pid: number): boolean => systemProcesses.startOf(pid) !== undefined;
+        expect(pids.map(isRunning)).toEqual([true, true]);
+        child.kill("SIGTERM");
+        expect(await exit).toEqual([0, null]);
+        await eventually(async () => (pids.some(isRunning) ? `the end of ${pids.filter(isRunning)}` : undefined));
+        expect(await readdir(cache)).toEqual([]);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    }));
+
   it("tmc local --crd syncs the type of the file, and no type has a warning", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
@@ -252,6 +284,60 @@ describe("tmc local", () => {
         expect(JSON.parse(line)).toMatchObject({ time: expect.any(String), text: expect.any(String) });
       }
     }));
+
+  it("tmc local --evict-after limits how long workloads stay on a cluster that is not Ready", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      let clusters = "";
+      const { code } = await tmc(["local", "--dir", dir, "--evict-after", "20s"], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          if (!text.includes("Events:")) return;
+          tmc(["cluster", "list", "--kubeconfig", join(dir, "kcp.kubeconfig"), "-o", "json"]).then(({ out }) => {
+            clusters = out;
+            interrupt.resolve();
+          }, interrupt.reject);
+        },
+      });
+      expect(code).toBe(0);
+      expect(JSON.parse(clusters).items).toMatchObject([
+        { spec: { location: "us-east-1", evictAfterSeconds: 20 } },
+        { spec: { location: "us-west-2", evictAfterSeconds: 20 } },
+      ]);
+      const { code: usageCode, err } = await tmc(["local", "--evict-after", "soon"]);
+      expect([usageCode, err]).toEqual([2, expect.stringContaining("expected")]);
+    }));
+
+  it.each([{ TERM: "dumb" }, { LC_ALL: "C" }])(
+    "tmc local prints lines of ASCII, and no board, on a terminal with %j",
+    (env) =>
+      inFolder(async (dir) => {
+        const interrupt = Promise.withResolvers<void>();
+        let written = "";
+        const terminal: Terminal = {
+          output: Object.assign(new EventEmitter(), {
+            columns: 80,
+            rows: 24,
+            write: (text: string) => {
+              written += text;
+            },
+          }),
+          input: undefined,
+          interrupt: interrupt.resolve,
+        };
+        const { code, out } = await tmc(["local", "--dir", dir], {
+          env,
+          interrupted: interrupt.promise,
+          terminal,
+          onPrint: (text) => {
+            if (text.includes("Deployment ready on 2 of 2")) interrupt.resolve();
+          },
+        });
+        expect([code, written]).toEqual([0, ""]);
+        expect(out).toContain("shop/web: Deployment ready on 2 of 2 clusters");
+        expect(out).toMatch(/^[\n\x20-\x7e]*$/);
+      }),
+  );
 
   it("tmc local draws the board on a terminal, handles keys, and restores the terminal", () =>
     inFolder(async (dir) => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
+import { reconcileRequestedAnnotation } from "../../../../lib/relay/event-to-key/fingerprint.ts";
 import { volumeMessage } from "../../../../lib/sync/eviction/volumes.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
 import { eventually } from "../../../support/eventually.ts";
@@ -230,6 +231,11 @@ shop        no        no        labelSelector does not match the labels of the w
     code: 2,
     err: "tmc: keys on west: not placed on this cluster; placement keys selects east\n",
   },
+  "diff deploy/idle -n shop": { code: 2, err: "tmc: idle: no placement selects the workload\n" },
+  "diff deploy/web -n shop --cluster-kubeconfig a": {
+    code: 2,
+    err: "tmc: --cluster-kubeconfig requires --cluster\n",
+  },
   "diff deploy/old -n shop --cluster east": {
     code: 2,
     err: "tmc: old on east: no placement selects the workload\n",
@@ -329,6 +335,43 @@ describe("output of workload commands", () => {
     await becomes(deployments, "web", before.status?.clusters ?? []);
     await say(before.status?.conditions ?? []);
   });
+});
+
+describe("completion of names", () => {
+  it.each<[string, string]>([
+    ["__names clusters cluster drain e", "east\nwest\n"],
+    ["__names placements placement describe", "keys\nshop\n"],
+    [
+      "__names workloads diff -n shop",
+      "deployment.apps/api\ndeployment.apps/idle\ndeployment.apps/old\ndeployment.apps/web\nsecret/keys\n",
+    ],
+    ["__names workloads diff -n shop deploy/w", "deploy/api\ndeploy/idle\ndeploy/old\ndeploy/web\n"],
+    ["__names workloads workload status deploy w -n shop", "api\nidle\nold\nweb\n"],
+    ["__names workloads workload status secret w --namespace=shop", "keys\n"],
+    ["__names nothing", ""],
+  ])("tmc %s prints names", async (command, out) => {
+    expect(await workspace.run(command)).toEqual({ code: 0, out, err: "" });
+  });
+});
+
+describe("tmc reconcile", () => {
+  it.each(["reconcile deploy api -n shop", "reconcile deployment.apps/api -n shop"])(
+    "tmc %s requests a sync of the workload by an annotation",
+    async (command) => {
+      const { client, clock, run } = workspace;
+      const address = { type: deployments, namespace: "shop", name: "api" };
+      const annotate = (value: string | null) =>
+        client.patch(address, {
+          type: "merge",
+          body: { metadata: { annotations: { [reconcileRequestedAnnotation]: value } } },
+        });
+      await annotate(null);
+      expect(await run(command)).toEqual({ code: 0, out: "deployment.apps/api reconcile requested\n", err: "" });
+      const { metadata } = await client.get<KubeObject>(address);
+      expect(metadata.annotations?.[reconcileRequestedAnnotation]).toBe(new Date(clock.now()).toISOString());
+      await annotate(null);
+    },
+  );
 });
 
 describe("custom resources", () => {
@@ -489,6 +532,22 @@ describe("tmc diff", () => {
 +        - image: nginx:1.27
 +          name: web
 `);
+  });
+
+  it("tmc diff without --cluster compares all clusters of the workload", async () => {
+    const { run } = workspace;
+    const [all, east, west] = [
+      await run("diff deploy/web -n shop"),
+      await run("diff deploy/web -n shop --cluster east"),
+      await run("diff deploy/web -n shop --cluster west"),
+    ];
+    expect(west.out).toContain("+++ west: deployment.apps/web\n");
+    expect(all).toEqual({ code: 1, out: east.out + west.out, err: "" });
+    const { items } = load((await run("diff deploy/web -n shop -o yaml")).out) as { items: readonly unknown[] };
+    expect(items).toEqual([
+      load((await run("diff deploy/web -n shop --cluster east -o yaml")).out),
+      load((await run("diff deploy/web -n shop --cluster west -o yaml")).out),
+    ]);
   });
 
   it("tmc diff -o yaml prints the manifest", async () => {

@@ -128,7 +128,7 @@ describe("the deletion guard", () => {
       },
       [],
     ],
-    "does not count copies on a cluster that is not Ready": [
+    "counts copies that were to be evicted while their cluster was not Ready": [
       {
         records: [
           [
@@ -140,7 +140,7 @@ describe("the deletion guard", () => {
         ],
         selected: { shop: ["west"] },
       },
-      [],
+      ["east", "west"],
     ],
     "does not count copies that the placement evicted by itself": [
       { records: [[50, "shop", ["east", "west"]]], selected: { shop: ["west"] }, evicted: { shop: ["east"] } },
