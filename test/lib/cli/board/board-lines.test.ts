@@ -144,6 +144,12 @@ describe("the board", () => {
     expect(lines.join("\n")).not.toContain("…");
   });
 
+  it("the hints name examples only in a clone, which has them", () => {
+    const [inClone, installed] = ["./tmc", "tmc"].map((command) => formatHints(files, { folder: "/work", command }));
+    expect(inClone?.join("\n")).toContain("examples/");
+    expect(installed?.join("\n")).not.toMatch(/examples\/|\.\/tmc|npm/);
+  });
+
   it("the help says how many of its lines a smaller terminal omits", () => {
     const hints = formatHints(files, { folder: "/work" });
     const lines = formatBoard({ ...state, hints, bindings, help: true }, { ...size, columns: 80, rows: 12 });
