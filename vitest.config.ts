@@ -22,7 +22,7 @@ export default defineConfig({
     // Most of what the servers and the simulation allocate is garbage soon; a nursery that is large from the start collects it cheaply.
     execArgv: ["--max-semi-space-size=32", "--min-semi-space-size=32"],
     sequence: { sequencer: LongestFirst },
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

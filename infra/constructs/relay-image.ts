@@ -21,7 +21,7 @@ export function registryRelayImage(scope: Construct, image: string): ContainerIm
   return ContainerImage.fromEcrRepository(repository, version);
 }
 
-/** An image built from the Dockerfile and `dist/relay.js`. Synth only hashes them; deploy builds the image with Docker. */
+/** An image built from the Dockerfile's target `relay` and `dist/relay.js`. Synth only hashes them; deploy builds the image with Docker. */
 export function builtRelayImage(folder: string): ContainerImage {
   const missing = ["Dockerfile", "dist/relay.js"].filter((file) => !existsSync(join(folder, file)));
   if (missing.length > 0) {
@@ -32,6 +32,7 @@ export function builtRelayImage(folder: string): ContainerImage {
     );
   }
   return ContainerImage.fromAsset(folder, {
+    target: "relay",
     platform: Platform.LINUX_ARM64,
     // Other files must not be sent to Docker, and must not change the hash of the image.
     exclude: ["*", "!Dockerfile", "!dist", "dist/*", "!dist/relay.js"],

@@ -212,8 +212,11 @@ export const clusterRegistration = defineKind({
     "ClusterRegistration registers a Kubernetes cluster in the workspace. WorkloadPlacements can then place workloads on it.",
   columns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    { name: "Version", type: "string", jsonPath: ".status.kubernetesVersion" },
     { name: "Location", type: "string", jsonPath: ".spec.location" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
   ],
   spec: objectField("Desired state of the registration, written by the cluster's owner.", {
     location: requiredField(

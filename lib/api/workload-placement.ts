@@ -392,8 +392,11 @@ export const workloadPlacement = defineKind({
     "WorkloadPlacement selects workloads of the workspace and the registered clusters that run them. TMC chooses the clusters, explains the choice in the status and syncs the workloads to them.",
   columns: [
     { name: "Strategy", type: "string", jsonPath: ".spec.strategy" },
+    { name: "Clusters", type: "string", jsonPath: ".status.clusterSummary" },
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
   ],
   spec: objectField("Desired placement, written by the user.", {
     strategy: enumField(
@@ -530,6 +533,10 @@ export const workloadPlacement = defineKind({
       {
         maxItems: 1000,
       },
+    ),
+    clusterSummary: stringField(
+      "Names of the selected clusters in one line, for kubectl get; of many the first five. Written by TMC.",
+      { maxLength: 1400 },
     ),
     decisions: listMapField(
       "The decision about each cluster: selected clusters first, then the others, those closest to being selected first. At most 100. Written by TMC.",

@@ -87,9 +87,11 @@ export const workloadSync = defineKind({
   columns: [
     { name: "Kind", type: "string", jsonPath: ".spec.workload.kind" },
     { name: "Workload", type: "string", jsonPath: ".spec.workload.name" },
-    { name: "Clusters", type: "string", jsonPath: ".spec.clusters" },
+    { name: "Clusters", type: "string", jsonPath: ".status.clusterSummary" },
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+    { name: "Message", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
   ],
   spec: objectField("The workload and the clusters that may have a copy of it. Written by TMC.", {
     workload: requiredField(workloadReference),
@@ -125,6 +127,10 @@ export const workloadSync = defineKind({
       "name",
       clusterState,
       { maxItems: 1000 },
+    ),
+    clusterSummary: stringField(
+      "Names of the clusters in status.clusters in one line, for kubectl get; of many the first five. Written by TMC.",
+      { maxLength: 1400 },
     ),
     conditions: conditionsField,
     observedGeneration: observedGenerationField,

@@ -321,7 +321,8 @@ const service = workloadType({
     integerColumn("Port", ".spec.ports[*].port", { description: "Number of the first port." }),
   ],
   spec: {
-    type: string,
+    // kubectl prints the type. The protocol of a port cannot have its default here: `ports` must not be described.
+    type: { ...string, default: "ClusterIP" },
     clusterIP: string,
     clusterIPs: atomicList(string),
     externalIPs: atomicList(string),

@@ -19,21 +19,6 @@ export function formatObjects(objects: KubeObject | readonly KubeObject[], outpu
   return formatDocument(document, output);
 }
 
-/** Prints a list: as documents for programs, as a table for people, or that it is empty. */
-export async function printList(
-  io: Pick<CliIo, "out" | "err">,
-  objects: readonly KubeObject[],
-  {
-    output,
-    ifEmpty,
-    table,
-  }: Readonly<{ output: Output; ifEmpty: string; table: (wide: boolean) => string | Promise<string> }>,
-): Promise<void> {
-  if (output === "json" || output === "yaml") io.out(formatObjects(objects, output));
-  else if (objects.length === 0) io.err(ifEmpty);
-  else io.out(await table(output === "wide"));
-}
-
 /** Prints one object: as a document for programs, or as text for people. */
 export async function printObject(
   io: Pick<CliIo, "out">,
@@ -44,7 +29,7 @@ export async function printObject(
 }
 
 /** Returns an object without what a server adds: what remains belongs into a manifest. */
-export function withoutServerFields({ metadata, ...object }: KubeObject): KubeObject {
+export function asManifest({ metadata, ...object }: KubeObject): KubeObject {
   const { status: _, ...fields } = object;
   const { uid, creationTimestamp, managedFields, resourceVersion, generation, annotations, ...rest } = metadata;
   const kept = Object.entries(annotations ?? {}).filter(([key]) => key !== "kcp.io/cluster");
@@ -70,6 +55,9 @@ function withoutManagedFields({ metadata, ...object }: KubeObject): object {
 }
 
 const gap = "   ";
+
+/** The columns and rows of a table. */
+export type ListTable = Readonly<{ columns: readonly string[]; rows: readonly (readonly string[])[] }>;
 
 /** Formats a table as kubectl prints it; an empty cell is shown as `<none>`. */
 export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -133,6 +121,23 @@ export function formatTimeOfDay(ms: number, offsetMinutes: number): string {
 export function ageOf(timestamp: string | undefined, nowMs: number): string | undefined {
   const ms = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   return Number.isNaN(ms) ? undefined : formatAge(nowMs - ms);
+}
+
+const dayMs = 86_400_000;
+
+/** Returns when something is due, such as `at 17:06:17Z, in 3m12s`; with the date, if it is more than a day from now. */
+export function formatDeadline(timestamp: string, nowMs: number): string {
+  const leftMs = Date.parse(timestamp) - nowMs;
+  if (Number.isNaN(leftMs)) return `at ${timestamp}`;
+  const time = Math.abs(leftMs) < dayMs ? timestamp.slice(timestamp.indexOf("T") + 1) : timestamp;
+  return leftMs <= 0 ? `at ${time}, now due` : `at ${time}, in ${formatCountdown(leftMs)}`;
+}
+
+/** Ages are rounded down to few digits; a deadline of minutes is shown to the second. */
+function formatCountdown(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 60 || seconds >= 3600) return formatAge(seconds * 1000);
+  return withRemainder(Math.floor(seconds / 60), "m", seconds % 60, "s");
 }
 
 function withRemainder(whole: number, unit: string, rest: number, restUnit: string): string {

@@ -1,9 +1,10 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help, type HelpConfiguration } from "commander";
 import { tmcVersion } from "../model/version.ts";
 import { type CliIo, CommandExit, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster/cluster.ts";
 import { orphansCommand } from "./cluster/orphans.ts";
 import { completionCommand } from "./completion.ts";
+import { namesCommand, printNames } from "./completion-names.ts";
 import { controllerCommand } from "./controller/controller.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import { bindCommand } from "./install/bind.ts";
@@ -20,6 +21,7 @@ import { costCommand } from "./queue/cost.ts";
 import { deadLettersCommand } from "./queue/dead-letters.ts";
 import { queueCommand } from "./queue/queue.ts";
 import { reconcileCommand } from "./queue/reconcile.ts";
+import { versionCommand } from "./version.ts";
 import { confirmCommand } from "./workload/confirm.ts";
 import { diffCommand } from "./workload/diff.ts";
 import { workloadCommand } from "./workload/workload.ts";
@@ -43,6 +45,22 @@ Examples:
 
 In a clone of the repository, run the same commands as: ./tmc <command>
 `;
+
+/** The width of a help text; the texts after the options are written for it. */
+const helpColumns = 80;
+/** An option that is longer has its description below it, so that there is room to wrap the descriptions of the others. */
+const maxTermColumns = 30;
+
+const helpFormat: HelpConfiguration = {
+  minWidthToWrap: 20,
+  padWidth: (command, helper) => Math.min(Help.prototype.padWidth.call(helper, command, helper), maxTermColumns),
+  formatItem: (term, termWidth, description, helper) => {
+    const format = (shown: string, text: string): string =>
+      Help.prototype.formatItem.call(helper, shown, termWidth, text, helper);
+    if (description === "" || helper.displayWidth(term) <= termWidth) return format(term, description);
+    return `${format(term, "")}\n${format("", description)}`;
+  },
+};
 
 /** Builds the command tree of `tmc`. */
 export function createProgram(io: CliIo = processIo): Command {
@@ -78,6 +96,7 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(hubCommand(io))
     .addCommand(manifestsCommand(io.out))
     .addCommand(completionCommand(io, () => program))
+    .addCommand(versionCommand(io))
     .addHelpText("after", examples);
   for (const command of allCommands(program)) {
     command
@@ -85,7 +104,9 @@ export function createProgram(io: CliIo = processIo): Command {
       .showSuggestionAfterError()
       .showHelpAfterError(false)
       .helpOption("-h, --help", "Print help")
+      .configureHelp(helpFormat)
       .configureOutput({
+        getOutHelpWidth: () => Math.min(io.terminal?.output.columns ?? helpColumns, helpColumns),
         writeOut: io.out,
         writeErr: io.err,
         outputError: (text, write) => write(`${toOneLine(text)}; see ${commandPath(command, commandName())} --help\n`),
@@ -102,7 +123,8 @@ export async function runTmc(args: readonly string[], io: CliIo = processIo): Pr
       program.outputHelp();
       return 2;
     }
-    await program.parseAsync(args, { from: "user" });
+    if (args[0] === namesCommand) await printNames(io, args.slice(1));
+    else await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed the error already

@@ -50,9 +50,9 @@ export interface OpenWorkspace {
   readonly client: KubeClient;
   /** The namespace of the kubeconfig context; `default` when the context has none. */
   readonly namespace: string;
-  registrations(): Promise<readonly ClusterRegistration[]>;
+  registrations(labelSelector?: string): Promise<readonly ClusterRegistration[]>;
   registration(name: string): Promise<ClusterRegistration>;
-  placements(): Promise<readonly WorkloadPlacement[]>;
+  placements(labelSelector?: string): Promise<readonly WorkloadPlacement[]>;
   placement(name: string): Promise<WorkloadPlacement>;
   /** Lists the sync records of one namespace, or of all namespaces. */
   syncRecords(namespace?: string): Promise<readonly WorkloadSync[]>;
@@ -86,9 +86,11 @@ export function workspaceFor(client: KubeClient, namespace = "default"): OpenWor
   return {
     client,
     namespace,
-    registrations: async () => (await client.listAll<ClusterRegistration>({ type: resourceTypes.registrations })).items,
+    registrations: async (labelSelector) =>
+      (await client.listAll<ClusterRegistration>({ type: resourceTypes.registrations }, { labelSelector })).items,
     registration: (name) => client.get<ClusterRegistration>({ type: resourceTypes.registrations, name }),
-    placements: async () => (await client.listAll<WorkloadPlacement>({ type: resourceTypes.placements })).items,
+    placements: async (labelSelector) =>
+      (await client.listAll<WorkloadPlacement>({ type: resourceTypes.placements }, { labelSelector })).items,
     placement: (name) => client.get<WorkloadPlacement>({ type: resourceTypes.placements, name }),
     syncRecords: async (within) =>
       (await client.listAll<WorkloadSync>({ type: resourceTypes.syncRecords, namespace: within })).items,

@@ -45,9 +45,24 @@ export type ControllerFlags = SourceFlags &
     allowPrivateEndpoints?: boolean | undefined;
     /** The work queue on SQS, instead of one in memory. */
     queueUrl?: string | undefined;
+    leaderElect?: boolean | undefined;
+    leaderElectKubeconfig?: string | undefined;
+    leaderElectResourceNamespace?: string | undefined;
+    leaderElectResourceName?: string | undefined;
+    leaderElectLeaseDuration?: string | undefined;
     delayQueueUrl?: string | undefined;
     deadLettersUrl?: string | undefined;
   }>;
+
+/** How the Lease is found that only one of several controllers holds. */
+export type LeaderElectionConfig = Readonly<{
+  /** Path of a kubeconfig for the cluster of the Lease; undefined for the cluster in which the process runs. */
+  kubeconfig: string | undefined;
+  /** Undefined for the namespace of the pod or of the kubeconfig. */
+  namespace: string | undefined;
+  name: string;
+  durationSeconds: number;
+}>;
 
 /** The validated configuration of a controller. */
 export type ControllerConfig = Readonly<{
@@ -87,6 +102,8 @@ export type ControllerConfig = Readonly<{
   allowPrivateEndpoints: boolean;
   /** The queues shared with other processes; undefined for a queue in memory. Unnamed queues are derived from the named one. */
   queues: KnownQueues | undefined;
+  /** Undefined if the controller starts without a Lease. */
+  leaderElection: LeaderElectionConfig | undefined;
 }>;
 
 /** Defaults of flags. */
@@ -100,6 +117,8 @@ export const flagDefaults = {
   healthPort: "8081",
   logLevel: "2",
   heartbeatInterval: "30s",
+  leaderElectResourceName: "tmc-controller",
+  leaderElectLeaseDuration: "15s",
 } as const;
 
 const clusterNamePattern = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
@@ -133,6 +152,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
   if (metricsPort === healthPort && metricsPort !== 0) {
     addError("health-port", `${healthPort} is also --metrics-port: they must differ`);
   }
+  const clusterSources = sourcesOf(flags, errors);
   const config: ControllerConfig = {
     kcpKubeconfig,
     workspaces,
@@ -141,7 +161,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     ignoresHubControllers: ignoresHubControllers(given, addError),
     clusterKubeconfigs,
     crds: flags.crd ?? [],
-    clusterSources: sourcesOf(flags, errors),
+    clusterSources,
     metricsPort,
     healthPort,
     logLevel: wholeNumber("log-level", given.logLevel, 0, 10),
@@ -163,6 +183,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     allowedEndpoints: endpointsOf(flags, addError),
     allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
     queues: queuesOf(flags, addError),
+    leaderElection: leaderElectionOf(given, clusterSources.shard?.id, { addError, seconds }),
   };
   for (const which of ["tenantConcurrency", "tenantShare"] as const) {
     if (flags[which] === undefined || flags.queueUrl === undefined) continue;
@@ -234,6 +255,38 @@ function queuesOf(
   }
   if (queueUrl === undefined) return undefined;
   return { work: queueUrl, delay: delayQueueUrl, deadLetters: deadLettersUrl };
+}
+
+type FlagParsers = Readonly<{
+  addError: AddError;
+  seconds: (option: string, text: string, min: number, max: number) => number;
+}>;
+
+/** The shards of one installation all run, so each has a Lease of its own by default. */
+function leaderElectionOf(
+  flags: ControllerFlags & Readonly<{ leaderElectLeaseDuration: string; leaderElectResourceName: string }>,
+  shard: string | undefined,
+  { addError, seconds }: FlagParsers,
+): LeaderElectionConfig | undefined {
+  const { leaderElectKubeconfig: kubeconfig, leaderElectResourceNamespace: namespace } = flags;
+  const texts = { namespace, name: flags.leaderElectResourceName };
+  for (const [which, text] of Object.entries(texts)) {
+    if (text === undefined || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) continue;
+    addError(`leader-elect-resource-${which}`, `"${text}" is not a name like tmc-controller`);
+  }
+  // Renewals of a shorter Lease would be more work for the API server than the take-over is worth.
+  const durationSeconds = seconds("leader-elect-lease-duration", flags.leaderElectLeaseDuration, 3, 3600);
+  if (flags.leaderElect !== true) {
+    if (kubeconfig !== undefined) addError("leader-elect-kubeconfig", "requires --leader-elect");
+    if (namespace !== undefined) addError("leader-elect-resource-namespace", "requires --leader-elect");
+    return undefined;
+  }
+  if (flags.queueUrl !== undefined) {
+    addError("leader-elect", "has no use with --queue-url: controllers that share a queue work at the same time");
+  }
+  const name = flags.leaderElectResourceName;
+  const isDefault = name === flagDefaults.leaderElectResourceName;
+  return { kubeconfig, namespace, name: isDefault && shard !== undefined ? `${name}-${shard}` : name, durationSeconds };
 }
 
 /** Adds errors of the source flags to `errors`. */

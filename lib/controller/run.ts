@@ -136,7 +136,7 @@ function createRunSyncParts(
   access: ClusterAccess,
   { hubId, hubBlocker }: Pick<SyncPartsOptions, "hubId" | "hubBlocker">,
 ): SyncParts | undefined {
-  const { settings, clock, random, log, metrics, cache, workloads, backend, hub } = parts;
+  const { options, settings, clock, random, log, metrics, cache, workloads, backend, hub, isInShard } = parts;
   const { readsFromCache } = backend;
   if (workloads === undefined || backend.workloads === undefined) return undefined;
   return createSyncParts({
@@ -155,6 +155,7 @@ function createRunSyncParts(
       isListed: (logicalCluster) =>
         !readsFromCache || (cache.isListed(logicalCluster) && workloads.cache.isListed(logicalCluster)),
       isShared: !readsFromCache,
+      isInShard: options.shard && isInShard,
     },
     relistSeconds: settings.relistSeconds,
     clock,

@@ -52,7 +52,7 @@ export type SyncPartsOptions = Readonly<{
 /** The parts of a controller that sync workloads and upsync objects. */
 export interface SyncParts {
   readonly sync: NonNullable<ReconcilersOptions["sync"]>;
-  /** Listens to registrations and subscribes to the upsync watches of their clusters. Only with a shared queue. */
+  /** Listens to registrations and subscribes to the upsync watches of their clusters. Only with a shared queue or shards. */
   readonly upsyncSubscriptions: UpsyncSubscriptions | undefined;
   /** Drops the cached responses of clusters, because a new batch of keys was received. */
   beginBatch(): void;

@@ -4,6 +4,7 @@ import { createUpsyncWatches, type UpsyncWatches } from "../downstream/upsync-wa
 import type { WorkKey, WorkloadKey } from "../model/key.ts";
 import type { Work } from "../model/work-item.ts";
 import { createUpsyncSubscriptions, type UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
+import type { ShardFilter } from "../sources/shard.ts";
 import type { SyncSettings } from "../sync/settings.ts";
 import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
 import { createUpsyncLocalState } from "../upsync/local-state.ts";
@@ -23,6 +24,8 @@ export type UpsyncInputs = Readonly<{
    * from the clusters, and the watches only enqueue keys.
    */
   isShared: boolean;
+  /** Which keys this process is responsible for; undefined if it is responsible for all. */
+  isInShard: ShardFilter | undefined;
 }>;
 
 export type UpsyncPartsOptions = UpsyncInputs &
@@ -36,7 +39,7 @@ export type UpsyncPartsOptions = UpsyncInputs &
 /** The parts of a controller that upsync objects. */
 export type UpsyncParts = Readonly<{
   watches: UpsyncWatches;
-  /** Only with a shared queue; otherwise the reconciler of registrations subscribes. */
+  /** Only with a shared queue or shards; otherwise the reconciler of registrations subscribes. */
   subscriptions: UpsyncSubscriptions | undefined;
   /** Drops the cached responses of clusters. */
   beginBatch: () => void;
@@ -47,15 +50,19 @@ export type UpsyncParts = Readonly<{
 
 /** Creates the watches of upsynced objects, and their reconcilers. */
 export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
-  const { hub, workloads, upsyncHub, isListed, isShared, clients, settings, enqueue, relistSeconds } = options;
+  const { hub, workloads, upsyncHub, isListed, isShared, isInShard, clients, settings, enqueue, relistSeconds } =
+    options;
   const { clock, random, log, metrics } = options;
+  // Every shard watches every cluster, and an object belongs to one shard, whichever one has the registration.
+  const enqueueOwn = (keys: readonly WorkKey[]): Promise<void> =>
+    enqueue(isInShard === undefined ? keys : keys.filter(isInShard));
   const watches = createUpsyncWatches({
     clientFor: clients.clientFor,
     clock,
     random,
     relistSeconds,
     rate: settings.callRate,
-    onChanged: (key) => void enqueue([key]),
+    onChanged: (key) => void enqueueOwn([key]),
     onFailure: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", {
         logicalCluster,
@@ -91,10 +98,29 @@ export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
   };
   return {
     watches,
-    subscriptions: isShared ? createUpsyncSubscriptions(watches, workloads.types) : undefined,
+    subscriptions:
+      isShared || isInShard !== undefined
+        ? createUpsyncSubscriptions(isShared ? watches : reportingUnsubscribed(watches, enqueueOwn), workloads.types)
+        : undefined,
     beginBatch: () => reads?.beginBatch(),
     work: upsyncReconciler(tools),
     reconcileRegistration: upsyncRegistrationReconciler(tools),
     origins: createUpsyncOrigins(tools),
+  };
+}
+
+/** Watches that enqueue what they had of a cluster when they end: nothing else enqueues them in this shard. */
+function reportingUnsubscribed(
+  watches: UpsyncWatches,
+  enqueue: (keys: readonly WorkKey[]) => Promise<void>,
+): Pick<UpsyncWatches, "subscribe" | "unsubscribe"> {
+  return {
+    subscribe: watches.subscribe,
+    unsubscribe: (registration) => {
+      const cached = watches.cachedNames(registration);
+      watches.unsubscribe(registration);
+      const { logicalCluster } = registration;
+      void enqueue(cached.map((name) => ({ logicalCluster, kind: "Workload", name })));
+    },
   };
 }

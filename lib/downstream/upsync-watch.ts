@@ -36,6 +36,8 @@ export type UpsyncWatchesOptions = Readonly<{
 /** Watches clusters for objects to upsync. */
 export interface UpsyncWatches extends UpsyncSource {
   readonly size: number;
+  /** The names of the workload keys of all cached objects of a cluster. */
+  cachedNames(registration: ObjectKey): readonly string[];
   /** The number of watches, and how many of them have been down for too long. */
   readonly watches: Readonly<{ all: number; down: number }>;
   /** Lists everything of a cluster again soon: a probe failed, and the cluster may not be what it was. */
@@ -106,6 +108,11 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
   };
   const informerOf = ({ registration, object }: CopyAddress): CopyInformer | undefined =>
     clusters.get(formatKey(registration))?.informers.get(typeId(object.type))?.informer;
+  const runningOn = (registration: ObjectKey): readonly RuledInformer[] => [
+    ...(clusters.get(formatKey(registration))?.informers.values() ?? []),
+  ];
+  const informersOf = (registration: ObjectKey): readonly CopyInformer[] =>
+    runningOn(registration).map(({ informer }) => informer);
   const all = (): readonly RuledInformer[] =>
     [...clusters.values()].flatMap(({ informers }) => [...informers.values()]);
   const readObject = createUpsyncReader(withSession);
@@ -129,16 +136,13 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       }
     },
     unsubscribe: (registration) => {
-      const id = formatKey(registration);
-      for (const running of clusters.get(id)?.informers.values() ?? []) stop(running);
-      clusters.delete(id);
+      for (const running of runningOn(registration)) stop(running);
+      clusters.delete(formatKey(registration));
     },
     relistSoon: (registration) => {
-      const informers = clusters.get(formatKey(registration))?.informers.values() ?? [];
-      for (const { informer } of informers) informer.relistSoon();
+      for (const informer of informersOf(registration)) informer.relistSoon();
     },
-    excess: (registration) =>
-      excessOf([...(clusters.get(formatKey(registration))?.informers.values() ?? [])].map(({ informer }) => informer)),
+    excess: (registration) => excessOf(informersOf(registration)),
     cached: (address) => {
       const informer = informerOf(address);
       const found = informer?.isFresh === true ? informer.cache.get(address.object) : undefined;
@@ -154,16 +158,14 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
     },
     readObject,
     listUids: async (registration) => {
-      const cluster = clusters.get(formatKey(registration));
-      const informers = [...(cluster?.informers.values() ?? [])];
-      if (cluster === undefined || informers.some(({ informer }) => !informer.isFresh)) return undefined;
-      return new Map(informers.flatMap(({ informer }) => [...informer.cache.uids()]));
+      const informers = informersOf(registration);
+      if (!clusters.has(formatKey(registration)) || informers.some(({ isFresh }) => !isFresh)) return undefined;
+      return new Map(informers.flatMap(({ cache }) => [...cache.uids()]));
     },
-    observedDeletions: (registration) => {
-      const informers = clusters.get(formatKey(registration))?.informers.values() ?? [];
-      return new Map([...informers].flatMap(({ deletions }) => [...deletions]));
-    },
+    observedDeletions: (registration) => new Map(runningOn(registration).flatMap(({ deletions }) => [...deletions])),
     invalidate: () => {},
+    cachedNames: (registration) =>
+      informersOf(registration).flatMap(({ cache }) => [...cache.uids()].map(([name]) => name)),
     get size() {
       return all().reduce((sum, { informer }) => sum + informer.cache.size, 0);
     },

@@ -15,6 +15,12 @@ export function formatNames(names: readonly string[]): string {
   return names.slice(0, maxNames).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
+/** `east,west` for a column of `kubectl get`, which prints a list as JSON; of a long list the first names, `a,b + 3 more`. */
+export function summarizeNames(names: readonly string[]): string {
+  const rest = names.length - maxNames;
+  return names.slice(0, maxNames).join(",") + (rest > 0 ? ` + ${rest} more` : "");
+}
+
 /** Shortens a message for a condition or a sync record. */
 export function clipMessage(text: string): string {
   return clip(text, maxMessageLength);

@@ -41,6 +41,12 @@ export const catalogue = {
     unit: "",
     labels: { version: { few: 2 }, node: { few: 2 } },
   },
+  tmc_leader: {
+    type: "gauge",
+    help: "With --leader-elect, 1 if this process holds the Lease, 0 if it waits.",
+    unit: "",
+    labels: {},
+  },
 
   tmc_reconcile_total: {
     type: "counter",

@@ -176,6 +176,12 @@ export const readyReasons = {
 } as const;
 export type ReadyReason = keyof typeof readyReasons;
 
+/** The reason of a placement's condition WorkloadsSelected, which exists only while it is False. */
+export const selectionReasons = {
+  NothingSelected:
+    "The placement governs no workload: it has no `workloadSelector`, the selector matches no workload, or other placements govern the workloads that it matches. The condition is removed when the placement governs a workload.",
+} as const;
+
 const messageParts: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(decisionReasons).map(([reason, { message }]) => [reason, message.split(/(\{[a-z]+\})/)]),
 );

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
+import { findCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
@@ -8,7 +9,8 @@ import { decidePlacement, type PlacementPlan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
 import type { ClusterUsage, ObservedPlacement } from "./observed.ts";
 import { withPlacedWorkloads } from "./placed-workloads.ts";
-import { areEvictionsHeld, evictionsHeldEvent } from "./status.ts";
+import type { ReadyReason } from "./reasons.ts";
+import { areEvictionsHeld, evictionsHeldEvent, withSelectionCondition } from "./status.ts";
 
 /** Everything that the placement reconciler reads and writes; tests replace it with an in-memory world. */
 export interface PlacementWorld {
@@ -74,28 +76,71 @@ export const placementReconciler =
           signal,
         )
       : withoutLoad;
-    const { status, requeueSeconds } = await withWorkloadStates(world, { key, observed, status: plan.status }, signal);
-    await report(world, { key, placement: observed.placement, status }, signal);
+    const notification = await workloadsToNotify(
+      world,
+      { key, placement: observed.placement, status: plan.status },
+      signal,
+    );
+    const { status, requeueSeconds } = await withWorkloadStates(
+      world,
+      { key, observed, status: plan.status, notification },
+      signal,
+    );
+    await report(world, { key, placement: observed.placement, status, notification }, signal);
     if (areEvictionsHeld(status)) world.onEvictionsHeld?.();
     const event = evictionsHeldEvent(observed.placement.status ?? {}, status);
     if (event !== undefined) world.recordEvent?.(key, observed.placement, event);
     return requeueSeconds === undefined ? plan.next : earliestNext(plan.next, requeueAfter(requeueSeconds));
   };
 
-/** Adds the states of the placed workloads to the status, unless the placement selects none. */
+/** What the workloads of a placement have to be notified of. */
+type Notification = Readonly<{
+  /** Undefined if the workloads are notified already. */
+  hash: string | undefined;
+  hasAffected: boolean;
+}>;
+
+type StatusReport = Readonly<{ key: ObjectKey; placement: WorkloadPlacement; status: PlacementStatus }>;
+
+async function workloadsToNotify(
+  { workloads }: PlacementWorld,
+  { key, placement, status }: StatusReport,
+  signal: AbortSignal,
+): Promise<Notification> {
+  const hash = workloads?.notificationHash(placement, status);
+  if (workloads === undefined || hash === undefined || hash === placement.status?.notifiedHash)
+    return { hash: undefined, hasAffected: false };
+  return { hash, hasAffected: (await workloads.affected(key, placement, signal)).length > 0 };
+}
+
+type WorkloadStates = Readonly<{
+  key: ObjectKey;
+  observed: ObservedPlacement;
+  status: PlacementStatus;
+  notification: Notification;
+}>;
+
+/** Adds the states of the placed workloads to the status, or that there are none. */
 async function withWorkloadStates(
   { workloads }: PlacementWorld,
-  { key, observed, status }: Readonly<{ key: ObjectKey; observed: ObservedPlacement; status: PlacementStatus }>,
+  { key, observed, status, notification }: WorkloadStates,
   signal: AbortSignal,
 ): Promise<ReturnType<typeof withPlacedWorkloads>> {
   const { placement, nowMs } = observed;
+  if (workloads === undefined || placement.metadata.deletionTimestamp !== undefined) return { status };
   const before = placement.status ?? {};
   const selectsNone = placement.spec.workloadSelector === undefined && before.placedWorkloads === undefined;
-  if (workloads === undefined || selectsNone || placement.metadata.deletionTimestamp !== undefined) return { status };
-  return withPlacedWorkloads({ before, status, syncRecords: await workloads.syncRecords(key, signal), nowMs });
+  const syncRecords = selectsNone ? [] : await workloads.syncRecords(key, signal);
+  // A workload that is notified now gets its sync record after that.
+  const governsNone = syncRecords.length === 0 && !notification.hasAffected && !hasInvalidSelector(status);
+  const decided = withSelectionCondition(placement, status, { governsNone, nowMs });
+  return selectsNone ? { status: decided } : withPlacedWorkloads({ before, status: decided, syncRecords, nowMs });
 }
 
-type StatusReport = Readonly<{ key: ObjectKey; placement: WorkloadPlacement; status: PlacementStatus }>;
+/** What an invalid selector would select is unknown. */
+function hasInvalidSelector({ conditions }: PlacementStatus): boolean {
+  return findCondition(conditions, "Ready")?.reason === ("InvalidSelector" satisfies ReadyReason);
+}
 
 /**
  * Writes the status and enqueues the workloads that it affects. They are enqueued after the status is written, so that
@@ -104,15 +149,17 @@ type StatusReport = Readonly<{ key: ObjectKey; placement: WorkloadPlacement; sta
  */
 async function report(
   world: PlacementWorld,
-  { key, placement, status }: StatusReport,
+  {
+    key,
+    placement,
+    status,
+    notification: { hash, hasAffected },
+  }: StatusReport & Readonly<{ notification: Notification }>,
   signal: AbortSignal,
 ): Promise<void> {
   const { workloads } = world;
-  const notifiedHash = placement.status?.notifiedHash;
-  const hash = workloads?.notificationHash(placement, status);
-  const mustNotify = workloads !== undefined && hash !== undefined && hash !== notifiedHash;
-  const hasAffected = mustNotify && (await workloads.affected(key, placement, signal)).length > 0;
-  const desired = withNotifiedHash(status, mustNotify && !hasAffected ? hash : notifiedHash);
+  const mustNotify = hash !== undefined && workloads !== undefined;
+  const desired = withNotifiedHash(status, mustNotify && !hasAffected ? hash : placement.status?.notifiedHash);
   // Write only if the status differs: every write triggers the watchers, including our own.
   const isWriteNeeded = !isDeepStrictEqual(desired, placement.status ?? {});
   const current = isWriteNeeded ? await world.writeStatus(key, placement, desired, signal) : placement;

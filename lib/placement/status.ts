@@ -2,12 +2,12 @@ import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import { clip, formatNames } from "../model/text.ts";
+import { clip, formatNames, summarizeNames } from "../model/text.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 import { type ClusterDecision, countReasons, type DecisionGroup, type PlacementStatus } from "./explain.ts";
 import type { ClusterFacts } from "./observed.ts";
 import { defaultStrategy, type InvalidSpec, type ParsedSpec, satisfies } from "./parsed-spec.ts";
-import type { ReadyReason } from "./reasons.ts";
+import type { ReadyReason, selectionReasons } from "./reasons.ts";
 import type { ClusterSelection } from "./select-clusters.ts";
 
 export type ReadyDecision = Readonly<{ status: "True" | "False"; reason: ReadyReason; message: string }>;
@@ -32,6 +32,7 @@ export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcom
   const { decisionsOmitted: _, ...others } = status;
   const rest: { -readonly [Field in keyof PlacementStatus]: PlacementStatus[Field] } = { ...others };
   // Fields that stay keep their position in the object: the same facts must give the same bytes.
+  if (outcome.selected.length === 0) delete rest.clusterSummary;
   if (outcome.failback === undefined) delete rest.failback;
   if (outcome.evictedClusters === undefined) delete rest.evictedClusters;
   const { nowMs, selected, decisions } = outcome;
@@ -44,6 +45,7 @@ export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcom
     ...rest,
     strategy: outcome.strategy === "" ? defaultStrategy : outcome.strategy,
     selectedClusters: outcome.selected,
+    ...(selected.length === 0 ? {} : { clusterSummary: summarizeNames(selected) }),
     decisions: outcome.decisions,
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
     ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
@@ -86,13 +88,19 @@ export function readyCondition(
   return { status: "False", reason: "NoSuitableClusters", message: sentences.join("; ") };
 }
 
+/** The command in the message stays short: the failure of more clusters is confirmed in several steps. */
+const maxConfirmed = 5;
+
 /** The condition that says whether evictions are held. A placement that was never held has none. */
 function heldCondition(
   conditions: NonNullable<PlacementStatus["conditions"]>,
   clusters: readonly string[],
 ): DecidedCondition | undefined {
   if (clusters.length > 0) {
-    const message = `most clusters stopped responding at about the same time, and TMC may have lost its connection to them: evictions from ${formatNames(clusters)} are held until enough clusters respond again, or until \`tmc confirm\` confirms the failure`;
+    const message = `most clusters stopped responding at about the same time, and TMC may have lost its connection to them: evictions from ${formatNames(clusters)} are held until enough clusters respond again; if they have failed, run: tmc confirm ${clusters
+      .map((name) => `failure/${name}`)
+      .slice(0, maxConfirmed)
+      .join(" ")}`;
     return { type: evictionsHeldType, status: "True", reason: "MassFailureSuspected", message };
   }
   if (findCondition(conditions, evictionsHeldType) === undefined) return undefined;
@@ -110,6 +118,32 @@ export function evictionsHeldEvent(before: PlacementStatus, after: PlacementStat
 /** Whether the status says that evictions are held. */
 export function areEvictionsHeld({ conditions }: PlacementStatus): boolean {
   return findCondition(conditions, evictionsHeldType)?.status === "True";
+}
+
+const selectionType = "WorkloadsSelected";
+
+/** Adds the condition WorkloadsSelected to the status of a placement that governs no workload, and removes it otherwise. */
+export function withSelectionCondition(
+  { metadata, spec }: WorkloadPlacement,
+  status: PlacementStatus,
+  { governsNone, nowMs }: Readonly<{ governsNone: boolean; nowMs: number }>,
+): PlacementStatus {
+  const { conditions = [] } = status;
+  if (!governsNone) {
+    if (findCondition(conditions, selectionType) === undefined) return status;
+    return { ...status, conditions: conditions.filter(({ type }) => type !== selectionType) };
+  }
+  const condition: DecidedCondition = {
+    type: selectionType,
+    status: "False",
+    reason: "NothingSelected" satisfies keyof typeof selectionReasons,
+    message:
+      spec.workloadSelector === undefined
+        ? "it has no workloadSelector, and selects nothing"
+        : "its workloadSelector matches no workload that another placement does not govern",
+    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
+  };
+  return { ...status, conditions: withCondition(conditions, condition, formatTimestamp(nowMs)) };
 }
 
 export function invalidSpecCondition({ reason, message }: InvalidSpec): ReadyDecision {

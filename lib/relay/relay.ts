@@ -53,7 +53,12 @@ export type WatchClusterSources = (
   handler: ResourceHandler,
 ) => readonly Informer[];
 
-export type RelayOptions = RelayParts & Readonly<{ workspaces: readonly RelayedWorkspace[] }>;
+export type RelayOptions = RelayParts &
+  Readonly<{
+    workspaces: readonly RelayedWorkspace[];
+    /** The workspaces that have not answered yet and will be added. They count as not listed. @default none */
+    awaited?: (() => readonly string[]) | undefined;
+  }>;
 
 /** Turns changes upstream into keys on the work queue. */
 export interface Relay {
@@ -76,16 +81,24 @@ export interface Relay {
   readonly isQueueFailing: boolean;
 }
 
+/** A relay of single workspaces. */
+export interface WorkspaceRelay extends Relay {
+  /** Relays one more workspace, which is not awaited any more; one that is relayed already stays as it is. */
+  add(workspace: RelayedWorkspace): void;
+}
+
 export const defaultRelistSeconds = 1_800;
 
-/** Creates the relay for workspaces that are reached directly. A workspace that cannot be listed delays no other. */
-export function createRelay(options: RelayOptions): Relay {
+/** Creates the relay for workspaces that are reached directly. A workspace that does not answer delays no other. */
+export function createRelay(options: RelayOptions): WorkspaceRelay {
   const { workspaces, types, clock, random, watchClusterSources, listener = {}, transform = identity } = options;
+  const { awaited = () => [] } = options;
   const relistSeconds = options.relistSeconds ?? defaultRelistSeconds;
   const tracker = createChangeTracker({ ...options, listener, onListed: () => initialLists.check() });
-  const initialLists = createInitialLists(tracker.unlisted);
+  const unlisted = (): readonly string[] => [...awaited(), ...tracker.unlisted()];
+  const initialLists = createInitialLists(unlisted);
   const informers: Informer[] = [];
-  const tenants = workspaces.map(({ logicalCluster, client }) => {
+  const track = ({ logicalCluster, client }: RelayedWorkspace) => {
     const secrets = createSecretWatch({
       client: options.workloads === undefined ? client : undefined,
       clusterOf: () => logicalCluster,
@@ -96,8 +109,10 @@ export function createRelay(options: RelayOptions): Relay {
       onFailure: (error, retryInMs) => listener.failed?.({ what: "Secret", scope: logicalCluster, error, retryInMs }),
     });
     return { logicalCluster, client, secrets, changes: tracker.track(logicalCluster, secrets) };
-  });
-  type Tenant = (typeof tenants)[number];
+  };
+  type Tenant = ReturnType<typeof track>;
+  const tenants: Tenant[] = workspaces.map(track);
+  let isStarted = false;
 
   const startKinds = ({ logicalCluster, client, changes }: Tenant): void => {
     const shared = { client, scope: logicalCluster, listener, transform, clock, random, relistSeconds };
@@ -138,15 +153,25 @@ export function createRelay(options: RelayOptions): Relay {
       );
     }
   };
+  const startTenant = (tenant: Tenant): void => {
+    startKinds(tenant);
+    startWorkloads(tenant);
+  };
 
   return {
-    ...relayOf(tracker, initialLists, tracker.unlisted),
+    ...relayOf(tracker, initialLists, unlisted),
     start: () => {
-      if (informers.length > 0) return;
-      for (const tenant of tenants) {
-        startKinds(tenant);
-        startWorkloads(tenant);
+      if (isStarted) return;
+      isStarted = true;
+      for (const tenant of tenants) startTenant(tenant);
+    },
+    add: (workspace) => {
+      if (!tracker.has(workspace.logicalCluster)) {
+        const tenant = track(workspace);
+        tenants.push(tenant);
+        if (isStarted) startTenant(tenant);
       }
+      initialLists.check();
     },
     stop: (limitMs) =>
       stopRelay({ clock, tracker, initialLists, limitMs }, [

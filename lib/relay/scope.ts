@@ -1,5 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
+import { delay } from "@tmc/kube/deadline.ts";
 import { reconciledKinds } from "../model/key.ts";
 import type { HealthChecks } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
@@ -9,7 +10,7 @@ import type { OpenExportEndpoint } from "../upstream/export/endpoints.ts";
 import { clientOf, type LogicalCluster, plainKubernetes } from "../upstream/logical-cluster.ts";
 import { createExportScope } from "./export-scope.ts";
 import type { Watched } from "./listener.ts";
-import { createRelay, type Relay, type RelayParts } from "./relay.ts";
+import { createRelay, type Relay, type RelayedWorkspace, type RelayParts, type WorkspaceRelay } from "./relay.ts";
 
 /** An export, all tenants of which are relayed. */
 export type ExportOptions = Readonly<{ address: ExportAddress; openEndpoint: OpenExportEndpoint }>;
@@ -42,7 +43,8 @@ export interface Scope {
   readonly client: KubeClient;
   /**
    * Resolves the workspaces or the export, and returns a text for the log. Fails at once, with a one-line error, if one does
-   * not exist; retries as long as upstream is unreachable.
+   * not exist; retries as long as upstream is unreachable. A workspace that does not answer for ten seconds delays no other:
+   * it is added when it answers.
    */
   find(): Promise<string>;
   /** The logical clusters that are in scope now. */
@@ -65,35 +67,86 @@ export function createScope(options: ScopeOptions): Scope {
   return apiExport === undefined ? createWorkspaceScope(options) : createExportScope({ ...options, apiExport });
 }
 
-function createWorkspaceScope({ client, workspaces, clock, random, log, signal }: ScopeOptions): Scope {
-  let logicalClusters: readonly LogicalCluster[] = [];
-  let paths: ReadonlyMap<string, string> = new Map();
-  const resolve = (workspace: string): Promise<LogicalCluster> =>
-    awaitWorkspace(client, workspace, {
-      clock,
-      random,
-      signal,
-      onWait: (error, retryInMs) =>
-        log.warn("upstream is unreachable", { workspace, retryInSeconds: retryInMs / 1000, error }),
-    });
+/** How long a process waits for all workspaces; then it starts with those that have answered. */
+const patienceMs = 10_000;
+/** How often a workspace is searched that is missing although the process has started. */
+const searchAgainMs = 60_000;
+
+function createWorkspaceScope(options: ScopeOptions): Scope {
+  const { client, workspaces, signal } = options;
+  /** By what the operator has named. */
+  const found = new Map<string, LogicalCluster>();
+  let relay: WorkspaceRelay | undefined;
+  // A path and a name may resolve to the same logical cluster.
+  const logicalClusters = (): readonly LogicalCluster[] => {
+    const inOrder = workspaces?.flatMap((workspace) => found.get(workspace) ?? []) ?? [plainKubernetes];
+    return [...new Map(inOrder.map((cluster) => [cluster.name, cluster])).values()];
+  };
+  const relayedOf = ({ name }: LogicalCluster): RelayedWorkspace => ({
+    logicalCluster: name,
+    client: clientOf(client, name),
+  });
+  const pathOf = (watchScope: string): string =>
+    [...found.values()].find(({ name }) => name === watchScope)?.path ?? watchScope;
   return {
     client,
     find: async () => {
-      const found = workspaces === undefined ? [plainKubernetes] : await Promise.all(workspaces.map(resolve));
-      // A path and a name may resolve to the same logical cluster.
-      logicalClusters = [...new Map(found.map((cluster) => [cluster.name, cluster])).values()];
-      paths = new Map(logicalClusters.map(({ name, path }) => [name, path]));
-      return [...paths.values()].join(", ");
+      await findWorkspaces(options, (workspace, cluster) => {
+        if (signal.aborted) return;
+        found.set(workspace, cluster);
+        relay?.add(relayedOf(cluster));
+      });
+      return logicalClusters()
+        .map(({ path }) => path)
+        .join(", ");
     },
-    logicalClusters: () => logicalClusters,
-    pathOf: (watchScope) => paths.get(watchScope) ?? watchScope,
-    watches: () => logicalClusters.flatMap(({ name }) => reconciledKinds.map((what) => ({ what, scope: name }))),
-    createRelay: (parts) =>
-      createRelay({
+    logicalClusters,
+    pathOf,
+    watches: () => logicalClusters().flatMap(({ name }) => reconciledKinds.map((what) => ({ what, scope: name }))),
+    createRelay: (parts) => {
+      relay = createRelay({
         ...parts,
-        workspaces: logicalClusters.map(({ name }) => ({ logicalCluster: name, client: clientOf(client, name) })),
-      }),
+        workspaces: logicalClusters().map(relayedOf),
+        awaited: () => workspaces?.filter((workspace) => !found.has(workspace)) ?? [],
+      });
+      return relay;
+    },
     isEngaged: () => true,
     close: async () => {},
   };
+}
+
+/** Searches all workspaces. Resolves when each was found, or when some were and `patienceMs` have passed; the search goes on. */
+async function findWorkspaces(
+  { client, workspaces = [], clock, random, log, signal }: ScopeOptions,
+  onFound: (workspace: string, cluster: LogicalCluster) => void,
+): Promise<void> {
+  let mayStart = false;
+  let isAnyFound = false;
+  const some = Promise.withResolvers<void>();
+  const search = async (workspace: string): Promise<void> => {
+    const onWait = (error: unknown, retryInMs: number): void =>
+      log.warn("upstream is unreachable", { workspace, retryInSeconds: retryInMs / 1000, error });
+    for (;;) {
+      try {
+        onFound(workspace, await awaitWorkspace(client, workspace, { clock, random, signal, onWait }));
+        isAnyFound = true;
+        if (mayStart) some.resolve();
+        return;
+      } catch (error) {
+        if (!mayStart || !isAnyFound || signal.aborted) throw error;
+        log.error("workspace is not served", { workspace, retryInSeconds: searchAgainMs / 1000, error });
+        if (!(await delay(clock, searchAgainMs, signal))) return;
+      }
+    }
+  };
+  const cancel = clock.after(patienceMs, () => {
+    mayStart = true;
+    if (isAnyFound) some.resolve();
+  });
+  try {
+    await Promise.race([Promise.all(workspaces.map(search)), some.promise]);
+  } finally {
+    cancel();
+  }
 }

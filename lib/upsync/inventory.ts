@@ -48,6 +48,8 @@ export type InventoryFacts = Readonly<{
   isLogFull: boolean;
   /** How many deletions a user has confirmed. */
   confirmedCount: number;
+  /** The name of the registration. */
+  registration: string;
   deletionGuard: DeletionGuardSettings;
 }>;
 
@@ -125,6 +127,7 @@ export async function readInventory(
     copies: isAnyMissing ? await readCopies(workloads, { key, optIns }, signal) : noCopies,
     isLogFull: isDeletionLogFull(registration.status, clock.now()),
     confirmedCount: Number.isFinite(confirmed) ? confirmed : 0,
+    registration: key.name,
     deletionGuard: settings.deletionGuard,
   });
 }
@@ -192,7 +195,10 @@ export function decideInventory(facts: InventoryFacts): Inventory {
         .map((name) => [name, facts.copies.byName.get(name) ?? 0] as const)
         .filter(([, count]) => count > 0),
     ),
-    heldMessage: isOverLimit && !isConfirmed ? formatHeldMessage(missingDownstream.length, upsynced.length) : undefined,
+    heldMessage:
+      isOverLimit && !isConfirmed
+        ? formatHeldMessage(facts, { missing: missingDownstream.length, total: upsynced.length })
+        : undefined,
     isConfirmed,
   };
 }
@@ -225,6 +231,9 @@ function exceedsGuard(
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, each) => total + each, 0);
 
-function formatHeldMessage(missing: number, total: number): string {
-  return `${missing} of ${total} upsynced objects no longer exist on the cluster; to confirm their deletion, set the annotation ${confirmUpsyncAnnotation} to "${missing}"`;
+function formatHeldMessage(
+  { registration }: Pick<InventoryFacts, "registration">,
+  { missing, total }: Readonly<{ missing: number; total: number }>,
+): string {
+  return `${missing} of ${total} upsynced objects no longer exist on the cluster; to delete them in the workspace too, run: tmc confirm cluster/${registration}`;
 }

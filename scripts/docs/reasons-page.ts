@@ -1,5 +1,5 @@
 import { eventReasons } from "../../lib/engine/event-reasons.ts";
-import { decisionReasons, orderedReasons, readyReasons } from "../../lib/placement/reasons.ts";
+import { decisionReasons, orderedReasons, readyReasons, selectionReasons } from "../../lib/placement/reasons.ts";
 import { clusterReasons, clusterWarnings } from "../../lib/registration/reasons.ts";
 import { orphanReasons } from "../../lib/sync/orphans/decide.ts";
 import { upsyncReasons } from "../../lib/upsync/reasons.ts";
@@ -34,6 +34,12 @@ function placementSection(): string {
     "| Reason | Meaning |",
     "| --- | --- |",
     ...Object.entries(readyReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    "",
+    "The condition `WorkloadsSelected` of a placement exists only while it is False:",
+    "",
+    "| Reason | Meaning |",
+    "| --- | --- |",
+    ...Object.entries(selectionReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
     "",
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { workspaces } from "../../lib/upstream/kcp-types.ts";
 import { eventuallyGone } from "../contract/resources.ts";
@@ -10,16 +11,20 @@ import { pageCases, pages } from "./pages.ts";
 import { type PageServers, readPage } from "./run-page.ts";
 
 /** The workspaces that the pages create. */
-const tenants = ["team-a", "team-b"];
+const tenants = ["production", "team-a", "team-b"];
 
-/** The real kcp of the run, and its only cluster under both names. */
+/** The real kcp of the run, its only cluster as east, and an embedded one as west: a page may place a workload on both. */
 const startKcp: PageServers["startKcp"] = async (folder) => {
   const kcp = await useReal();
   await kcp.writeKubeconfig(folder, "root", "kcp.kubeconfig");
   const { url, ca, adminToken } = realServers().cluster;
-  for (const name of ["east", "west"]) {
-    const context = { name, endpoint: { server: url, ca }, token: adminToken };
-    await writeFile(join(folder, `${name}.kubeconfig`), formatKubeconfig({ contexts: [context] }));
+  const west = await startEmbeddedCluster({ name: "west" });
+  const contexts = [
+    { name: "east", endpoint: { server: url, ca }, token: adminToken },
+    { name: "west", endpoint: west.endpoint(), token: west.adminToken },
+  ];
+  for (const context of contexts) {
+    await writeFile(join(folder, `${context.name}.kubeconfig`), formatKubeconfig({ contexts: [context] }));
   }
   return {
     stop: async () => {
@@ -28,7 +33,7 @@ const startKcp: PageServers["startKcp"] = async (folder) => {
         await root.delete({ type: workspaces, name }).catch(() => {});
         await eventuallyGone(root, { type: workspaces, name }, 60_000);
       }
-      await kcp.stop();
+      await Promise.all([kcp.stop(), west.stop()]);
     },
   };
 };

@@ -87,6 +87,37 @@ export function engineScenario(setting: SuiteSettings, startParts: () => Promise
       expect(await two.exit).toBe(0);
     });
 
+    it("with --leader-elect, one of two replicas works, and the other takes over if that one is killed", async () => {
+      const { world } = stage;
+      const lease = ["--leader-elect", `--leader-elect-kubeconfig=${world.clusterKubeconfigs["us-east"]}`];
+      const flags = [...lease, "--leader-elect-lease-duration=3s"];
+      const first = await start(...flags);
+      const leads = async (controller: typeof first): Promise<boolean> => (await controller.metric("tmc_leader")) === 1;
+      const untilLeader = (controller: typeof first): Promise<void> =>
+        eventually(async () => ((await leads(controller)) ? undefined : await controller.output()), waitMs);
+      await untilLeader(first);
+      await first.untilReady(waitMs);
+      const second = await start(...flags);
+      // It waits, and is ready, so that a rolling update goes on.
+      await second.untilReady(waitMs);
+      expect([await leads(first), await leads(second)]).toEqual([true, false]);
+      expect(await second.metric("tmc_reconcile_total")).toBe(0);
+      await first.kill();
+      await untilLeader(second);
+      await eventually(async () => {
+        const reconciles = await second.metric("tmc_reconcile_total");
+        return reconciles > 0 ? undefined : "it has reconciled nothing";
+      }, waitMs);
+      // A released Lease needs no waiting.
+      const third = await start(...flags);
+      await third.untilReady(waitMs);
+      second.terminate();
+      expect(await second.exit).toBe(0);
+      await untilLeader(third);
+      third.terminate();
+      expect(await third.exit).toBe(0);
+    });
+
     it("serves health while it runs, and drains on the first SIGTERM", async () => {
       const controller = await running();
       for (const path of ["/readyz", "/livez", "/healthz"]) expect((await controller.ask(path)).status, path).toBe(200);

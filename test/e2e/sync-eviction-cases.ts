@@ -202,7 +202,7 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
 
     const asked = await run(world, ["confirm"]);
     expect(asked, asked.err).toMatchObject({ code: 0 });
-    expect(asked.out).toMatch(/attic +deployment.*box-0/i);
+    expect(asked.out).toMatch(/attic +12 copies: deployment.*box-0/i);
     const timeout = ["--timeout", `${Math.ceil(waitMs / 1000)}s`];
     const one = await run(world, ["confirm", "deploy/box-0", "-n", "attic", "--yes", ...timeout]);
     expect(one, one.err).toMatchObject({ code: 0 });

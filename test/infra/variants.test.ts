@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { App } from "aws-cdk-lib";
+import { App, Stack } from "aws-cdk-lib";
 import type { Template } from "aws-cdk-lib/assertions";
+import { FargateTaskDefinition } from "aws-cdk-lib/aws-ecs";
 import { describe, expect, it, vi } from "vitest";
 import { addStacks } from "../../infra/add-stacks.ts";
 import { assertReservedConcurrency } from "../../infra/constructs/concurrency.ts";
@@ -263,6 +264,26 @@ describe("errors of the synth", () => {
       expect(() => builtRelayImage(folder)).toThrow(
         `relay: no dist/relay.js in ${folder}: run npm run build first, or set relay.image`,
       );
+    });
+  });
+
+  it("the deployment builds the target relay of the Dockerfile, which needs only the bundled relay", () => {
+    inEmptyFolder((folder) => {
+      writeFileSync(join(folder, "Dockerfile"), "FROM scratch AS relay\nFROM scratch AS controller\n");
+      mkdirSync(join(folder, "dist/package"), { recursive: true });
+      for (const file of ["dist/relay.js", "dist/package/tmc.js"]) writeFileSync(join(folder, file), "");
+      const app = new App({ outdir: join(folder, "cdk.out") });
+      const definition = new FargateTaskDefinition(new Stack(app, "Relay"), "Task");
+      definition.addContainer("relay", { image: builtRelayImage(folder) });
+      const assets: unknown = JSON.parse(readFileSync(join(app.synth().directory, "Relay.assets.json"), "utf8"));
+      const [image] = Object.values(objectOf(objectOf(assets).dockerImages));
+      const { directory, dockerBuildTarget } = objectOf(objectOf(image).source);
+      expect(dockerBuildTarget).toBe("relay");
+      expect(readdirSync(join(folder, "cdk.out", String(directory)), { recursive: true }).toSorted()).toEqual([
+        "Dockerfile",
+        "dist",
+        "dist/relay.js",
+      ]);
     });
   });
 

@@ -22,8 +22,8 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/placement/retention.ts",
-        text: "isPartOfMassFailure(cluster, massFailures) &&",
-        without: "massFailures.length < 0 && isPartOfMassFailure(cluster, massFailures) &&",
+        text: "const isInMassFailure = isPartOfMassFailure(cluster, massFailures);",
+        without: "const isInMassFailure = massFailures.length < 0 && isPartOfMassFailure(cluster, massFailures);",
       },
     ],
     test: {
@@ -84,8 +84,8 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/eviction/evict.ts",
-        text: "return isHeldByGuard(previous) ? previous.message : deletionGuard(name);",
-        without: "return isHeldByGuard(previous) ? deletionGuard(name) : deletionGuard(name);",
+        text: "return isHeldByGuard(previous) ? previous.message : deletionGuard(name, recordedPlacement);",
+        without: "return deletionGuard(name, recordedPlacement);",
       },
       holdsAreAsked,
     ],
@@ -93,6 +93,22 @@ export const deletionRules: readonly Rule[] = [
       "deletionGuard",
       "the deletion guard in reconciles",
       "unconfirmed deletions stay held, however few remain",
+    ),
+  },
+  {
+    incident: tooMany,
+    rule: "a held deletion stays held while its cluster is not Ready, and when it is back",
+    removals: [
+      {
+        file: "lib/sync/targets/decide.ts",
+        text: `if (!isHeld) return { action: "keep", state: "Evicting", blocker };`,
+        without: `if (!isHeld || facts.holdMessage !== "") return { action: "keep", state: "Evicting", blocker };`,
+      },
+    ],
+    test: titled(
+      "deletionGuard",
+      "the deletion guard in reconciles",
+      "a deletion stays held when its cluster was not Ready meanwhile, however few remain",
     ),
   },
   {
@@ -236,7 +252,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `const blocker: Blocker = { reason: "ClusterNotReady", message: downstreamState.message };\n    return { action: "keep", state: "Evicting", blocker };`,
+        text: `return keepUnread({ reason: "ClusterNotReady", message: downstreamState.message }, facts);`,
         without: `return { action: "forget" };`,
       },
     ],
@@ -248,7 +264,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (!targetCluster.isReady) return { action: "keep", state: "Evicting", blocker: notReady(targetCluster) };`,
+        text: `if (!targetCluster.isReady) return keepUnread(notReady(targetCluster), facts);`,
         without: "",
       },
     ],

@@ -167,26 +167,26 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
       const own = cause?.work?.item.key;
       const isOwn = own?.kind === "Workload" ? own.logicalCluster === registration.logicalCluster : undefined;
       const isProbe = own !== undefined && formatKey(own) === formatKey(registration);
-      if (isOwn !== true && !isProbe) {
+      // A shard watches originals because it was told of a registration, which another shard may reconcile.
+      const isForWatch = own === undefined && (isOriginalsWatch(path) || isIdentityRead({ method, path }));
+      if (isOwn !== true && !isProbe && !isForWatch) {
         const whom = own === undefined ? "no key" : formatKey(own);
         broken(4, `${path} was asked of ${formatKey(registration)} for ${whom}`);
       }
       const [, namespace] = /\/namespaces\/([^/?]+)/.exec(path) ?? [];
-      // The uid of this namespace is the identity of the cluster.
-      const isIdentity = method === "GET" && path.split("?")[0] === "/api/v1/namespaces/kube-system";
       if (
         namespace !== undefined &&
-        !isIdentity &&
+        !isIdentityRead({ method, path }) &&
         !(method === "GET" && namespace === originalsNamespace) &&
         !namespacesOf(registration.logicalCluster).includes(decodeURIComponent(namespace))
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} is about another's namespace`);
       }
-      const [, selector] = /[?&]labelSelector=([^&]*)/.exec(path) ?? [];
+      const selector = selectorIn(path);
       if (
         selector !== undefined &&
-        decodeURIComponent(selector) !== upsyncSelector &&
-        decodeURIComponent(selector) !== `${syncedLabel}=${markOf(registration.logicalCluster)}`
+        selector !== upsyncSelector &&
+        selector !== `${syncedLabel}=${markOf(registration.logicalCluster)}`
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} lists another's copies`);
       }
@@ -234,6 +234,18 @@ export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMon
 /** Whether a request is a list or a watch of all of a tenant's copies, which nobody's work waits for. */
 export function isInformerRequest({ path }: Pick<TransportRequest, "path">): boolean {
   return path.includes("labelSelector=");
+}
+
+const selectorIn = (path: string): string | undefined => {
+  const [, selector] = /[?&]labelSelector=([^&]*)/.exec(path) ?? [];
+  return selector === undefined ? undefined : decodeURIComponent(selector);
+};
+
+const isOriginalsWatch = (path: string): boolean => selectorIn(path) === upsyncSelector;
+
+/** Whether this reads the namespace whose uid is the identity of the cluster. */
+export function isIdentityRead({ method, path }: Pick<TransportRequest, "method" | "path">): boolean {
+  return method === "GET" && path.split("?")[0] === "/api/v1/namespaces/kube-system";
 }
 
 function allCopies({ clusters, tenants }: Servers): readonly Readonly<{ tenant: string; copy: FoundCopy }>[] {

@@ -91,7 +91,7 @@ export function createHoldLaws({
       const previous = entryOf(record, registration);
       const placement = placements.get(record.spec.placement ?? "");
       const targetCluster = found === undefined ? undefined : targetClusterOf(found);
-      if (isIntended({ name: registration, targetCluster, previous, placement })) return;
+      if (isIntended({ name: registration, targetCluster, placement })) return;
       if (isSelected(truth.of(tenant), workload, registration)) return;
       const hold = holdId(record, registration);
       // Another controller may hold it after this one has asked for the last time: then it is one of many that go.

@@ -194,10 +194,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
         case "lasting-tenant": {
           const logicalCluster = servers.tenants[fault.tenant] ?? "";
           const effect = { kind: "partition", requests: fault.requests } as const;
-          // The workspace itself can be found: a controller that starts waits for all that it was given.
-          for (const group of ["", "apps", "tmc.kcp.io"]) {
-            kcp.faults.inject({ match: { user: controllerUser, logicalCluster, group }, effect });
-          }
+          kcp.faults.inject({ match: { user: controllerUser, logicalCluster }, effect });
           return;
         }
         case "lasting-cluster":

@@ -142,8 +142,6 @@ function isIntended({ registrations, placements }: Moment, record: WorkloadSync,
   if (registration === undefined || registration.metadata.deletionTimestamp !== undefined) return true;
   const isDrained = registration.spec.taints?.some(({ key, effect }) => key === drainTaint && effect === "NoExecute");
   if (isDrained === true) return true;
-  const entry = record.status?.clusters?.find((each) => each.name === name);
-  if (entry?.state === "Evicting" && entry.reason === "ClusterNotReady") return true;
   const placement = placements.find((each) => each.metadata.name === record.spec.placement);
   return placement?.status?.evictedClusters?.some(({ cluster }) => cluster === name) === true;
 }

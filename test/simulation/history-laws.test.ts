@@ -318,6 +318,28 @@ test("the law of dependencies forbids the deletion of one that another workload 
   expect(whyNotPruned(sharing({ other: undefined, unrecorded: true }), config)).toMatch(/d1 needs it/);
 });
 
+/** The dependency of a workload on east, after the cluster has shown its copy or that it has none. */
+function depending({ selected, copy }: Readonly<{ selected: readonly string[]; copy: Part | undefined }>) {
+  const { view, inKcp, onCluster } = listener();
+  const pod = { spec: { containers: [], volumes: [{ name: "config", configMap: { name: config.name } }] } };
+  inKcp(tmc, "workloadplacements/p0", {
+    metadata: { name: "p0" },
+    spec: { workloadSelector: { namespaces: ["shop"] } },
+    status: { selectedClusters: selected },
+  });
+  inKcp("apis/apps/v1", "namespaces/shop/deployments/d0", workloadOf("d0", { spec: { template: pod } }));
+  inKcp(tmc, recordPath(workload), recordOf(workload, { clusters: ["east"] }));
+  const began = view.begin();
+  onCluster("east", workload, copy);
+  return eastOf(viewOf(view, began));
+}
+
+test("the law of dependencies allows the deletion of one where its workload is gone and nothing selects the cluster", () => {
+  expect(whyNotPruned(depending({ selected: [], copy: undefined }), config)).toBeUndefined();
+  expect(whyNotPruned(depending({ selected: ["east"], copy: undefined }), config)).toMatch(/its own workload/);
+  expect(whyNotPruned(depending({ selected: [], copy: deployment(2, 2) }), config)).toMatch(/its own workload/);
+});
+
 test("the law of namespaces forbids the deletion of one that was not seen to be empty, or that another workload uses", () => {
   const namespace = namespaceFor(tenant, "shop");
   const why = (items: Readonly<Partial<Record<WorkloadKind, string>>>, other: readonly string[] = []) => {

@@ -16,7 +16,7 @@ import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { type UpsyncOrigin, upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
-import { type ClusterMonitor, createClusterMonitor, isInformerRequest } from "./cluster-monitor.ts";
+import { type ClusterMonitor, createClusterMonitor, isIdentityRead, isInformerRequest } from "./cluster-monitor.ts";
 import { createHoldLaws } from "./confirmations.ts";
 import { copiesOn } from "./copies.ts";
 import { isPlacedKind } from "./desired-workloads.ts";
@@ -379,6 +379,7 @@ export function createMonitor({
         if (cause?.work !== undefined) noteRead(cause.work.item, `${request.method} ${path} of ${key.name}`);
         return;
       }
+      if (own === undefined && isIdentityRead(request)) return; // of a watch
       const works = rest.probing.get(formatKey(key)) ?? new Set();
       rest.probing.set(formatKey(key), works.add(cause?.work));
     },

@@ -194,6 +194,7 @@ export function whyNotPruned({ view, workload, registration }: Eviction, depende
     });
   if (unrecorded !== undefined) return `${unrecorded[0]?.metadata.name} needs it, and its record was not heard of`;
   const own = view.workload(workload);
+  const lastCopy = view.copySince(workload, registration, "read").at(-1);
   const stillNeeds =
     own.length > 0 &&
     own.every(
@@ -202,10 +203,21 @@ export function whyNotPruned({ view, workload, registration }: Eviction, depende
         version.metadata.deletionTimestamp === undefined &&
         refers(version) &&
         !isUnplaced(view, workload, version) &&
-        movesOf(view, version, registration).length === 0,
+        movesOf(view, version, registration).length === 0 &&
+        // Its copy is gone, and a placement that has decided nothing yet does not bring it back.
+        !(lastCopy !== undefined && lastCopy.object === undefined && mayBeUnwanted(view, version, registration)),
     ) &&
     view.record(workload).every((record) => record?.spec.pendingCleanup?.includes(registration) !== true);
   return stillNeeds ? "its own workload has needed it there for as long as this run of the work lasts" : undefined;
+}
+
+/** Whether, by what was delivered, no placement selects a cluster for a workload. */
+function mayBeUnwanted(view: WorkloadView, version: KubeObject, registration: string): boolean {
+  const isWantedBy = (placement: WorkloadPlacement | undefined): boolean =>
+    placement !== undefined &&
+    selects(placement, version) !== false &&
+    targetsOf(placement, version).includes(registration);
+  return view.placements().every((versions) => !versions.every(isWantedBy));
 }
 
 const isAbout = ({ spec }: WorkloadSync, { kind, name }: ViewedObject): boolean =>

@@ -202,6 +202,9 @@ export async function runScenario(
   }
 
   if (isFaulty && scenario.restMs > 0) {
+    // At rest people answer nothing any more, and what follows from their last answers is done.
+    people.end();
+    if (scenario.features.includes("confirmations")) await pass(confirmingMs);
     // What is held back says of how many it is one, and hears of the others that went by the next round only.
     if (scenario.alwaysAllowed < 1_000) await pass(scenario.settings.resyncSeconds * 1000);
     const rest = monitor.beginRest();

@@ -278,9 +278,12 @@ export function createUser(world: SimulationEnvironment): User {
     },
     get open() {
       const judged = new Set(world.judged.map((tenant) => servers.tenants.indexOf(tenant)));
-      return [...open].filter(
-        (id) => judged.has(Number.parseInt(id, 10)) && !endsWithClusters.has(id.split(" ")[1] ?? ""),
-      ).length;
+      return [...open].filter((id) => {
+        const [tenant = "", plural = "", , namespace = ""] = id.split(" ");
+        // The content of a namespace waits until the namespace is as wanted.
+        const waits = open.has(idOf(Number(tenant), namespaces, namespace));
+        return judged.has(Number(tenant)) && !endsWithClusters.has(plural) && !waits;
+      }).length;
     },
   };
 }

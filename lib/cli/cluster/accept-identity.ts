@@ -11,13 +11,16 @@ const resourceName = "clusterregistration.tmc.kcp.io";
 type AcceptIdentityOptions = WorkspaceOptions & Readonly<{ uid?: string; yes?: true }>;
 
 const help = `
-TMC stores the uid of a cluster's namespace kube-system when it first reaches the cluster. If another cluster answers later,
-because the kubeconfig was changed or the cluster was rebuilt, the registration is not Ready (ClusterIdentityChanged), and
-TMC neither writes to the cluster nor deletes anything because of what it lacks.
+TMC stores the uid of a cluster's namespace kube-system when it first reaches
+the cluster. If another cluster answers later, because the kubeconfig was
+changed or the cluster was rebuilt, the registration is not Ready
+(ClusterIdentityChanged), and TMC neither writes to the cluster nor deletes
+anything because of what it lacks.
 
-After it is accepted, TMC applies the workloads to it and forgets their copies on the old cluster, which stay there. If it
-has none of the upsynced objects, they stay in the workspace until tmc confirm; if it has some of them, the deletion of the
-others is subject to the deletion guard.
+After it is accepted, TMC applies the workloads to it and forgets their copies
+on the old cluster, which stay there. If it has none of the upsynced objects,
+they stay in the workspace until tmc confirm; if it has some of them, the
+deletion of the others is subject to the deletion guard.
 
 Examples:
   # Show the old and the new cluster, and accept the new one

@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import { registrationsOfSameCluster } from "../../registration/identity.ts";
 import { commandName } from "../names.ts";
-import { ageOf, formatFields, formatTable } from "../output.ts";
+import { ageOf, formatFields, type ListTable } from "../output.ts";
 
 /** Returns the status of a cluster in the notation of `kubectl get nodes`, such as `Ready,SchedulingDisabled`. */
 export function clusterStatus(registration: ClusterRegistration): string {
@@ -14,11 +14,11 @@ export function clusterStatus(registration: ClusterRegistration): string {
   return parts.join(",");
 }
 
-/** Formats clusters as a table; `wide` adds the observed version, nodes, capacity and capabilities. */
-export function formatClusters(
+/** Returns clusters as a table; `wide` adds the observed version, nodes, capacity and capabilities. */
+export function clusterTable(
   registrations: readonly ClusterRegistration[],
   { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
-): string {
+): ListTable {
   const columns = ["NAME", "LOCATION", "STATUS", "LAST HEARTBEAT", "AGE"];
   const more = ["REASON", "VERSION", "NODES", "CPU", "MEMORY", "CAPABILITIES", "TAINTS", "SAME CLUSTER"];
   const rows = registrations.map((registration) => {
@@ -43,7 +43,7 @@ export function formatClusters(
       sameClusterOf(registration, registrations).join(","),
     ];
   });
-  return formatTable(wide ? [...columns, ...more] : columns, rows);
+  return { columns: wide ? [...columns, ...more] : columns, rows };
 }
 
 function credentialsOf({ credentials }: ClusterRegistration["spec"]): string {

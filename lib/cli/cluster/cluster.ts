@@ -8,6 +8,7 @@ import { referenceTypes } from "../../api/workload-kinds.ts";
 import { waitUntil } from "../../install/wait.ts";
 import { parseHypotheticalTaint } from "../../placement/what-if.ts";
 import { type CliIo, confirmDeletion, UsageError } from "../cli-io.ts";
+import { type ListFlags, printList, withListOptions } from "../list.ts";
 import { collectLabel, collectList } from "../names.ts";
 import {
   clusterArgument,
@@ -18,7 +19,7 @@ import {
   timeoutOption,
   type WaitFlags,
 } from "../options.ts";
-import { type Output, outputOption, printList, printObject, withoutServerFields } from "../output.ts";
+import { asManifest, type Output, outputOption, printObject } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -27,7 +28,7 @@ import {
   withWorkspaceOptions,
 } from "../workspace.ts";
 import { acceptIdentityCommand } from "./accept-identity.ts";
-import { describeCluster, formatClusters } from "./cluster-view.ts";
+import { clusterTable, describeCluster } from "./cluster-view.ts";
 import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
 import { joinCommand, waitUntilReady } from "./join.ts";
 
@@ -54,16 +55,17 @@ export function clusterCommand(io: CliIo): Command {
 
 function listCommand(io: CliIo): Command {
   return withWorkspaceOptions(
-    new Command("list").alias("ls").summary("List the registered clusters").addOption(outputOption()),
-  ).action((options: OutputOptions) =>
-    inWorkspace(io, options, async (workspace) => {
-      const clusters = await workspace.registrations();
-      await printList(io, clusters, {
-        output: options.output,
-        ifEmpty: "No clusters are registered.\n",
-        table: (wide) => formatClusters(clusters, { wide, nowMs: io.clock.now() }),
-      });
-    }),
+    withListOptions(new Command("list").alias("ls").summary("List the registered clusters")),
+  ).action((options: WorkspaceOptions & ListFlags) =>
+    inWorkspace(io, options, (workspace) =>
+      printList(io, options, {
+        ifEmpty: options.selector === undefined ? "No clusters are registered.\n" : "No clusters match the selector.\n",
+        read: async () => {
+          const clusters = await workspace.registrations(options.selector);
+          return { objects: clusters, table: (wide) => clusterTable(clusters, { wide, nowMs: io.clock.now() }) };
+        },
+      }),
+    ),
   );
 }
 
@@ -112,7 +114,11 @@ function registerCommand(io: CliIo): Command {
         "Capability of the cluster, such as gpu; can be repeated or comma-separated",
         collectList,
       )
-      .option("--taint <key=value:effect>", "Taint of the cluster; can be repeated", collectTaint)
+      .option(
+        "--taint <key[=value]:effect>",
+        "Taint of the cluster, such as gpu=true:NoSchedule; can be repeated",
+        collectTaint,
+      )
       .option(
         "--kubeconfig-secret <namespace/name>",
         `Secret that contains the kubeconfig of the cluster; append /key if its key is not kubeconfig. The command adds the label ${credentialsSecretLabel}, which allows its use`,
@@ -128,10 +134,13 @@ function registerCommand(io: CliIo): Command {
       `
 Examples:
   # Register a cluster for which the controller has a kubeconfig
-  tmc cluster register east --location us-east-1 --label region=us-east --capability compute
+  tmc cluster register east --location us-east-1 \\
+    --label region=us-east --capability compute
 
-  # Register a cluster with a kubeconfig from a Secret, and wait until it is Ready
-  tmc cluster register gpu-1 --location eu-central-1 --kubeconfig-secret clusters/gpu-1 --wait
+  # Register a cluster with a kubeconfig from a Secret, and wait until it is
+  # Ready
+  tmc cluster register gpu-1 --location eu-central-1 \\
+    --kubeconfig-secret clusters/gpu-1 --wait
 `,
     )
     .action((name: string, options: RegisterOptions) => register(io, name, options));
@@ -141,7 +150,7 @@ async function register(io: CliIo, name: string, options: RegisterOptions): Prom
   const { output, dryRun, wait, timeout, kubeconfigSecret } = options;
   const manifest = newRegistration(name, options);
   const print = (registration: ClusterRegistration): Promise<void> =>
-    printObject(io, dryRun === undefined ? registration : withoutServerFields(registration), {
+    printObject(io, dryRun === undefined ? registration : asManifest(registration), {
       output,
       text: () => `${resourceName}/${name} registered${dryRunText(dryRun)}\n`,
     });
@@ -261,12 +270,14 @@ function newRegistration(name: string, options: RegisterOptions): ClusterRegistr
 
 function collectTaint(text: string, previous: readonly Taint[] = []): readonly Taint[] {
   try {
-    const { taint, cluster } = parseHypotheticalTaint(text);
-    if (cluster !== undefined) throw new Error(`taint "${text}": must not name a cluster`);
-    const { key, value, effect } = taint;
+    // `@cluster`, which a hypothetical taint may have, is no part of a taint.
+    if (text.includes("@")) throw new Error("names a cluster");
+    const { key, value, effect } = parseHypotheticalTaint(text).taint;
     return [...previous, { key, ...(value === "" ? {} : { value }), effect }];
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  } catch {
+    throw new InvalidArgumentError(
+      "expected key=value:effect or key:effect; the effects are NoSchedule, PreferNoSchedule and NoExecute.",
+    );
   }
 }
 

@@ -66,9 +66,10 @@ function schedulingCommand(
 type DrainOptions = WorkspaceOptions & Readonly<{ wait: boolean; timeout: number; output: Output }>;
 
 const drainHelp = `
-A workload is first created on another cluster and is evicted when it is ready there. A workload that fits no other cluster
-stays. The exit code is 0 when the cluster is drained, 1 when workloads cannot be evicted or the timeout expires, and
-130 after Ctrl-C. The drain stays in effect until tmc cluster uncordon.
+A workload is first created on another cluster and is evicted when it is ready
+there. A workload that fits no other cluster stays. The exit code is 0 when the
+cluster is drained, 1 when workloads cannot be evicted or the timeout expires,
+and 130 after Ctrl-C. The drain stays in effect until tmc cluster uncordon.
 
 Examples:
   # Evict all workloads from a cluster and wait until they are gone

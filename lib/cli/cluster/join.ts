@@ -83,7 +83,8 @@ export function joinCommand(io: CliIo): Command {
       "after",
       `
 Example:
-  tmc cluster join east --kubeconfig admin.kubeconfig --location us-east-1 --workspace root:production
+  tmc cluster join east --kubeconfig admin.kubeconfig --location us-east-1 \\
+    --workspace root:production
 `,
     )
     .action((name: string, options: JoinOptions) => join(io, name, options));

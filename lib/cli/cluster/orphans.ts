@@ -23,15 +23,20 @@ type ClusterOrphans = Readonly<{ cluster: string }> &
   NonNullable<NonNullable<ClusterRegistration["status"]>["orphanedCopies"]>;
 
 const help = `
-A copy is orphaned when no sync record accounts for it: its workload no longer exists, or it exists but is not placed on this
-cluster. For example, the cluster was deregistered while it could not be reached, or it was restored from a backup and has
-copies of workloads that have moved since. TMC neither updates nor deletes such copies. The controller searches for them about
-every half hour, and at once after tmc reconcile cluster NAME; only the first ten of a cluster are named.
+A copy is orphaned when no sync record accounts for it: its workload no longer
+exists, or it exists but is not placed on this cluster. For example, the cluster
+was deregistered while it could not be reached, or it was restored from a backup
+and has copies of workloads that have moved since. TMC neither updates nor
+deletes such copies. The controller searches for them about every half hour, and
+at once after tmc reconcile cluster NAME; only the first ten of a cluster are
+named.
 
-With --delete, the controller deletes the orphaned copies of the listed clusters. Right before each deletion it reads the
-copy, its workload and the sync record again. PersistentVolumeClaims of a workload that exists are never listed or deleted. The
-confirmation is an annotation on the ClusterRegistration; it covers no more copies than are listed, and the command removes it
-after the deletion.
+With --delete, the controller deletes the orphaned copies of the listed
+clusters. Right before each deletion it reads the copy, its workload and the
+sync record again. PersistentVolumeClaims of a workload that exists are never
+listed or deleted. The confirmation is an annotation on the ClusterRegistration;
+it covers no more copies than are listed, and the command removes it after the
+deletion.
 
 Examples:
   # List the orphaned copies on all clusters

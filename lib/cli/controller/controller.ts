@@ -13,7 +13,8 @@ import { deletionGuardDefaults } from "../../sync/eviction/deletion-guard-settin
 import { type CliIo, UsageError } from "../cli-io.ts";
 
 const examples = `
-After SIGTERM or Ctrl-C the controller finishes the running reconciles; a second signal ends it immediately.
+After SIGTERM or Ctrl-C the controller finishes the running reconciles; a second
+signal ends it immediately.
 
 Examples:
   # Serve one workspace, with kubeconfig files for its clusters
@@ -21,18 +22,27 @@ Examples:
     --cluster-kubeconfigs east=east.kubeconfig,west=west.kubeconfig
 
   # Serve all workspaces that bind an APIExport
-  tmc controller --kcp-kubeconfig worker.kubeconfig --api-export root:tmc:tmc.kcp.io
+  tmc controller --kcp-kubeconfig worker.kubeconfig \\
+    --api-export root:tmc:tmc.kcp.io
 
   # Use a plain Kubernetes cluster instead of kcp, and sync a custom resource
-  tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none --crd database.yaml
+  tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes \\
+    --cluster-kubeconfigs none --crd database.yaml
 
   # Read clusters from SyncTargets too
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
-    --cluster-source clusterregistration,synctarget --cluster-kubeconfig-secret-template clusters/{name}-kubeconfig
+    --cluster-source clusterregistration,synctarget \\
+    --cluster-kubeconfig-secret-template clusters/{name}-kubeconfig
 
   # Share the work with other controllers through SQS
-  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production --cluster-kubeconfigs none \\
-    --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc-prod-work.fifo
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
+    --cluster-kubeconfigs none \\
+    --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc.fifo
+
+  # Run two of these; one works, and the other takes over if it ends
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
+    --cluster-kubeconfigs none \\
+    --leader-elect --leader-elect-kubeconfig host.kubeconfig
 `;
 
 /** Collects the values of a repeatable option without validation, so that one error can list everything that is invalid. */
@@ -63,6 +73,7 @@ export function controllerCommand(io: CliIo): Command {
     ...observabilityOptions(),
     ...safetyOptions(),
     ...queueOptions(),
+    ...leaderElectionOptions(),
   ];
   for (const each of options) command.addOption(each);
   return command;
@@ -231,6 +242,33 @@ function queueOptions(): readonly Option[] {
     option(
       "--dead-letters-url <url>",
       "URL of the dead-letter queue (default: the one in the redrive policy of the work queue)",
+    ),
+  ];
+}
+
+/** Options of several controllers of which one at a time works. */
+function leaderElectionOptions(): readonly Option[] {
+  return [
+    option(
+      "--leader-elect",
+      "Work only while this process holds a Lease; other replicas wait, and one of them takes over when the Lease is released or expires",
+    ),
+    option(
+      "--leader-elect-kubeconfig <path>",
+      "Kubeconfig of the cluster with the Lease (default: the cluster in which the controller runs as a pod)",
+    ),
+    option(
+      "--leader-elect-resource-namespace <namespace>",
+      "Namespace of the Lease (default: the namespace of the pod or of the kubeconfig)",
+    ),
+    option(
+      "--leader-elect-resource-name <name>",
+      `Name of the Lease (default: ${flagDefaults.leaderElectResourceName}, with the shard appended if there is one)`,
+    ),
+    withDefault(
+      "--leader-elect-lease-duration <duration>",
+      "Time after which another replica takes over if the Lease is not renewed; it is renewed every 2/15 of that time, and the process ends if it cannot renew it for 2/3 of that time",
+      flagDefaults.leaderElectLeaseDuration,
     ),
   ];
 }

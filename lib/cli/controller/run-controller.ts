@@ -1,10 +1,18 @@
-import { access, constants } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { access, constants, readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
 import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { inClusterContext } from "@tmc/kube/kubeconfig/in-cluster.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { createController, createSharingController, type SharingController } from "../../controller/controller.ts";
-import type { ControllerConfig } from "../../controller/flags.ts";
+import type { ControllerConfig, LeaderElectionConfig } from "../../controller/flags.ts";
 import { keepMemoryLean } from "../../controller/lean-memory.ts";
 import type { ControllerOptions } from "../../controller/parts.ts";
+import { createLeaderElection, graceAfterLossMs, type LeaderElection } from "../../engine/leader-election.ts";
 import type { ControllerSettings } from "../../engine/settings.ts";
 import { tmcVersion } from "../../model/version.ts";
 import { createHealthChecks, healthRoutes } from "../../observe/health.ts";
@@ -17,12 +25,20 @@ import { isMultiTenant, tenantRateOf } from "../../queue/tenant-rate-limit.ts";
 import { discoverWorkloadTypes } from "../../relay/watch/discover-workload-types.ts";
 import { formatExportAddress } from "../../upstream/export/address.ts";
 import { openFileHub } from "../../upstream/open-hub.ts";
-import type { CliIo } from "../cli-io.ts";
+import { type CliIo, CommandExit } from "../cli-io.ts";
 import type { OpenSharedQueue } from "../queue/shared-queue.ts";
 import { readCustomTypes } from "./custom-type-files.ts";
 
-/** Runs a controller with its metrics and health endpoints until it is interrupted, then lets running reconciles finish. */
-export async function runController(io: CliIo, config: ControllerConfig): Promise<void> {
+/**
+ * Runs a controller with its metrics and health endpoints until it is interrupted, then lets running reconciles finish. With a
+ * leader election it waits for the Lease before; when it loses the Lease it fails, and `exit` ends it if it is not done before
+ * the Lease expires.
+ */
+export async function runController(
+  io: CliIo,
+  config: ControllerConfig,
+  exit: (code: number) => void = (code) => process.exit(code),
+): Promise<void> {
   keepMemoryLean();
   const { clock } = io;
   const interrupted = io.untilInterrupted();
@@ -34,12 +50,16 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
   const open = (server?: string): Promise<KubeClient> => openUpstream(config.kcpKubeconfig, { server, clock, log });
   const client = await open();
   const servers: HttpServer[] = [];
+  let cancelExit = (): void => {};
   const { queues } = config;
   const customTypes = (await Promise.all(config.crds.map(readCustomTypes))).flat();
   const queue = queues === undefined ? undefined : await openQueue(io, config, { queues, log, client });
   const shutdown = new AbortController();
   let controller: SharingController | undefined;
+  let election: OpenElection | undefined;
   const start = async (): Promise<void> => {
+    if (election !== undefined && !(await election.acquire(shutdown.signal))) return;
+    if (election !== undefined) metrics.set("tmc_leader", {}, 1);
     const check = health.register("types");
     const { apiExport } = config;
     const random = Math.random;
@@ -78,19 +98,35 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     servers.push(await startHttp({ name: "--metrics-port", port: config.metricsPort, routes: metricsRoutes(metrics) }));
     servers.push(await startHttp({ name: "--health-port", port: config.healthPort, routes: healthRoutes(health) }));
     await warnUnreadable(config.clusterKubeconfigs, log);
+    if (config.leaderElection !== undefined) {
+      const opened = await openElection(io, config.leaderElection, log);
+      election = opened;
+      metrics.set("tmc_leader", {}, 0);
+      // A replica that waits is ready: otherwise a rolling update would wait for it without end.
+      const detail = (): string => (opened.holder === "" ? "no leader is known" : `the leader is ${opened.holder}`);
+      health.registerCallback("leader-election", () => ({ ok: true, detail: detail() }));
+    }
     const [metricsPort, healthPort] = servers.map(({ port }) => port);
     const served = { workspaces: config.workspaces, export: config.apiExport && formatExportAddress(config.apiExport) };
     log.info("controller starting", { version: tmcVersion(), ...served, metricsPort, healthPort });
     // While kcp is unavailable, the start is retried until it succeeds or the process is interrupted.
     const started = start();
-    const isInterrupted = await Promise.race([started.then(() => false), interrupted.then(() => true)]);
-    if (isInterrupted)
-      started.catch(() => {}); // fails because of the abort below
-    else await interrupted;
+    const lost = election?.lost.then(() => "lost" as const);
+    const ends = [interrupted.then(() => "interrupted" as const), ...(lost === undefined ? [] : [lost])];
+    const firstEnd = await Promise.race([started.then(() => undefined), ...ends]);
+    if (firstEnd !== undefined) started.catch(() => {}); // fails because of the abort below
+    const end = firstEnd ?? (await Promise.race(ends));
     log.info("controller stopping");
+    if (end === "lost" && config.leaderElection !== undefined) {
+      // Another replica may begin when the Lease expires; nothing of this one may run then.
+      cancelExit = clock.after(graceAfterLossMs(config.leaderElection.durationSeconds) / 2, () => exit(1));
+      throw new CommandExit(1, "the Lease of the leader election is lost");
+    }
   } finally {
     shutdown.abort();
     await controller?.stop();
+    cancelExit();
+    await election?.close();
     await Promise.all(servers.map((server) => server.close()));
     await client.close();
     queue?.close();
@@ -114,6 +150,47 @@ export function settingsOf(config: ControllerConfig): Partial<ControllerSettings
     allowPrivateEndpoints,
     allowedEndpoints,
   };
+}
+
+type OpenElection = LeaderElection & Readonly<{ close: () => Promise<void> }>;
+
+/** Opens the cluster with the Lease: the one in which this process runs, or that of a kubeconfig. */
+async function openElection(io: CliIo, config: LeaderElectionConfig, log: Log): Promise<OpenElection> {
+  const { clock } = io;
+  const { kubeconfig, name, durationSeconds } = config;
+  const source =
+    kubeconfig === undefined
+      ? "--leader-elect: without --leader-elect-kubeconfig"
+      : `--leader-elect-kubeconfig "${kubeconfig}"`;
+  const read = async () => {
+    if (kubeconfig === undefined) return inClusterContext({ env: io.env, clock });
+    const text = await readFile(kubeconfig, "utf8");
+    return parseKubeconfig(text, { allow: "files", directory: dirname(kubeconfig), clock });
+  };
+  const { endpoint, namespace } = await read().catch((error: unknown) => {
+    throw new ControllerError("invalid", `${source}: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  const client = createKubeClient({
+    endpoint,
+    transport: createUndiciTransport(endpoint),
+    clock,
+    random: Math.random,
+  });
+  const election = createLeaderElection({
+    client,
+    namespace: config.namespace ?? namespace ?? "default",
+    name,
+    identity: `${hostname()}_${randomUUID()}`,
+    durationSeconds,
+    clock,
+    log,
+  });
+  return Object.assign(election, {
+    close: async () => {
+      await election.release();
+      await client.close();
+    },
+  });
 }
 
 async function openQueue(

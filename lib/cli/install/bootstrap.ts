@@ -30,21 +30,25 @@ type BootstrapOptions = WorkspaceOptions &
   }>;
 
 const help = `
-The command writes two kubeconfigs: relay.kubeconfig may list and watch, worker.kubeconfig may read and write the exported
-and the claimed resources. Both have access only to workspaces that bind the APIExport. Their tokens expire. A run after half of
-their lifetime writes new ones, so run the command periodically; the previous tokens stay valid until they expire.
+The command writes two kubeconfigs: relay.kubeconfig may list and watch,
+worker.kubeconfig may read and write the exported and the claimed resources.
+Both have access only to workspaces that bind the APIExport. Their tokens
+expire. A run after half of their lifetime writes new ones, so run the command
+periodically; the previous tokens stay valid until they expire.
 
 Examples:
   # Print the changes without making them
   tmc bootstrap --dry-run
 
-  # Install TMC and write the kubeconfigs to a directory; a second run changes nothing
+  # Install TMC and write the kubeconfigs to a directory; a second run changes
+  # nothing
   tmc bootstrap --kubeconfig-dir secrets
 
   # Export a custom resource to tenants too
   tmc bootstrap --crd widgets.yaml
 
-  # Check that the installation matches this version; the exit code is 1 when it does not
+  # Check that the installation matches this version; the exit code is 1 when it
+  # does not
   tmc bootstrap --check
 `;
 

@@ -13,9 +13,11 @@ type ShowOptions = WorkspaceOptions & Readonly<{ output: "table" | "json" | "yam
 type IdentityOptions = WorkspaceOptions & Readonly<{ server?: string; yes?: true }>;
 
 const help = `
-The ConfigMap tmc-system/tmc-hub stores the identity: with an APIExport in the workspace of the export, otherwise in the first
-workspace of the controller, or in the plain cluster. All copies on clusters carry the id. A controller refuses to start if it
-reaches the hub at an address that the identity does not contain, because a restored backup has the same id.
+The ConfigMap tmc-system/tmc-hub stores the identity: with an APIExport in the
+workspace of the export, otherwise in the first workspace of the controller, or
+in the plain cluster. All copies on clusters carry the id. A controller refuses
+to start if it reaches the hub at an address that the identity does not contain,
+because a restored backup has the same id.
 `;
 
 /** Creates the `hub` command group. */

@@ -70,7 +70,8 @@ function renderItems(items: readonly object[], output: Output): string {
 const examples = `
 Examples:
   # Export TMC's API from the workspace ${exportWorkspace} of kcp
-  tmc manifests --format kcp | kubectl --server https://kcp.example.com/clusters/${exportWorkspace} apply --server-side -f -
+  tmc manifests --format kcp | kubectl apply --server-side -f - \\
+    --server https://kcp.example.com/clusters/${exportWorkspace}
 
   # Install TMC's CRDs in a plain Kubernetes cluster
   tmc manifests --format crd | kubectl apply --server-side -f -
@@ -78,19 +79,25 @@ Examples:
   # Print the manifests for a kcp older than 0.28
   tmc manifests --format kcp --export-version v1alpha1
 
-  # Give TMC access to a member cluster; tmc cluster join does this and registers the cluster
-  tmc manifests --format cluster-access --type deployments.apps --type services | kubectl apply -f -
+  # Give TMC access to a member cluster; tmc cluster join does this and
+  # registers the cluster
+  tmc manifests --format cluster-access --type deployments.apps \\
+    --type services | kubectl apply -f -
 
-  # Run two controllers, of which one works and one waits, in a Kubernetes cluster
+  # Run two controllers, of which one works and one waits, in a Kubernetes
+  # cluster
   kubectl create namespace tmc-system
-  kubectl --namespace tmc-system create secret generic tmc-kcp --from-file kubeconfig=worker.kubeconfig
+  kubectl --namespace tmc-system create secret generic tmc-kcp \\
+    --from-file kubeconfig=worker.kubeconfig
   tmc manifests --format controller --image example.com/tmc-controller:1.2.3 \\
     --api-export root:tmc:tmc.kcp.io | kubectl apply --server-side -f -
 
   # Run the relay in a Kubernetes cluster instead of Fargate
-  tmc manifests --format relay --image example.com/tmc-relay:1.2.3 --region eu-central-1 \\
-    --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-prod-work.fifo \\
-    --kcp-secret tmc-prod-kcp --workspace root:production | kubectl apply --server-side -f -
+  tmc manifests --format relay --image example.com/tmc-relay:1.2.3 \\
+    --region eu-central-1 \\
+    --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/tmc.fifo \\
+    --kcp-secret tmc-prod-kcp --workspace root:production \\
+    | kubectl apply --server-side -f -
 `;
 
 type Flags = RenderOptions &

@@ -4,8 +4,10 @@ import type { CliIo } from "../cli-io.ts";
 import type { LocalOptions } from "./run.ts";
 
 const help = `
-All data is in memory and is lost when the command ends. The command writes a kubeconfig for kcp (kcp.kubeconfig, with the contexts
-demo and root) and one for each cluster to the directory, and removes them at the end. One command at a time uses a directory.
+All data is in memory and is lost when the command ends. The command writes a
+kubeconfig for kcp (kcp.kubeconfig, with the contexts demo and root) and one for
+each cluster to the directory, and removes them at the end. One command at a
+time uses a directory.
 
 Examples:
   # Show a live board; press h for help and q to quit
@@ -20,7 +22,7 @@ Examples:
   # Add a custom workload type
   tmc local --crd examples/database-crd.yaml
 
-  # Use a real kcp and real clusters (requires a clone of the repository, and Go)
+  # Use a real kcp and real clusters (requires a clone of the repository and Go)
   tmc local --real
 `;
 

@@ -7,13 +7,14 @@ import { findCondition } from "../../model/condition.ts";
 import { recordName } from "../../sync/ownership/record.ts";
 import { upsyncOriginAnnotation } from "../../sync/ownership/upsync-origin.ts";
 import { resolvePlacement } from "../../sync/selection.ts";
-import { formatClusters } from "../cluster/cluster-view.ts";
-import { formatPlacements, placementStatus } from "../placement/placement-view.ts";
+import { clusterTable } from "../cluster/cluster-view.ts";
+import { formatTable } from "../output.ts";
+import { placementStatus, placementTable } from "../placement/placement-view.ts";
 import {
-  formatWorkloads,
   type ListedWorkload,
   listedWorkloads,
-  type UnselectedWorkload,
+  type UnrecordedWorkload,
+  workloadTable,
 } from "../workload/workload-list.ts";
 import { byName } from "../workload/workload-read.ts";
 
@@ -44,7 +45,7 @@ function unselectedWorkloads({
   syncRecords,
   workloads,
   namespaces,
-}: WorkspaceSnapshot): readonly UnselectedWorkload[] {
+}: WorkspaceSnapshot): readonly UnrecordedWorkload[] {
   const idOf = (namespace = "", name = ""): string => `${namespace}/${name}`;
   const recorded = new Set(syncRecords.map(({ metadata }) => idOf(metadata.namespace, metadata.name)));
   const namespaceByName = byName(namespaces);
@@ -56,7 +57,7 @@ function unselectedWorkloads({
     const scope = { placements, namespace, namespaceLabels: namespaceByName.get(namespace)?.metadata.labels };
     const { placement } = resolvePlacement(scope, { apiVersion, kind, labels }, undefined);
     // The sync record of a workload that a placement selects is written at once.
-    return placement === undefined ? [{ apiVersion, kind, metadata }] : [];
+    return placement === undefined ? [{ workload: { apiVersion, kind, metadata }, placement }] : [];
   });
 }
 
@@ -160,8 +161,10 @@ export function snapshotDocument(
 export function formatSnapshot(snapshot: WorkspaceSnapshot, nowMs: number): string {
   const { registrations, placements } = snapshot;
   return [
-    formatClusters(registrations, { wide: true, nowMs }),
-    formatPlacements(placements, { wide: true, nowMs }),
-    formatWorkloads(snapshotWorkloads(snapshot), { wide: true, nowMs, withNamespace: true }),
-  ].join("\n");
+    clusterTable(registrations, { wide: true, nowMs }),
+    placementTable(placements, { wide: true, nowMs }),
+    workloadTable(snapshotWorkloads(snapshot), { wide: true, nowMs, withNamespace: true }),
+  ]
+    .map(({ columns, rows }) => formatTable(columns, rows))
+    .join("\n");
 }

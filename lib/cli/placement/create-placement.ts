@@ -11,7 +11,7 @@ import { parseDurationSeconds } from "../../model/timestamp.ts";
 import { type CliIo, UsageError } from "../cli-io.ts";
 import { collectLabel, collectList } from "../names.ts";
 import { type DryRun, dryRunOption, dryRunText, timeoutOption, type WaitFlags } from "../options.ts";
-import { type Output, outputOption, printObject, withoutServerFields } from "../output.ts";
+import { asManifest, type Output, outputOption, printObject } from "../output.ts";
 import {
   type NamedType,
   parseWorkloadArgument,
@@ -169,7 +169,7 @@ async function create(io: CliIo, name: string, options: CreateOptions): Promise<
     const manifest = newPlacement(name, options, workloadSelector);
     const placement =
       dryRun === "client" || workspace === undefined ? manifest : await send(workspace, manifest, dryRun);
-    await printObject(io, dryRun === undefined ? placement : withoutServerFields(placement), {
+    await printObject(io, dryRun === undefined ? placement : asManifest(placement), {
       output,
       text: () => `${placementResource}/${name} created${dryRunText(dryRun)}\n`,
     });

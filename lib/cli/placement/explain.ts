@@ -38,8 +38,9 @@ type ExplainOptions = WorkspaceOptions &
   NamespaceOptions;
 
 const examples = `
-The command reads only; it changes neither the placement nor its status. For a manifest of an existing placement, the decision
-takes the current clusters into account, as it would after kubectl apply.
+The command reads only; it changes neither the placement nor its status. For a
+manifest of an existing placement, the decision takes the current clusters into
+account, as it would after kubectl apply.
 
 Examples:
   # Explain why a placement selected its clusters
@@ -51,7 +52,8 @@ Examples:
   # Show the decision without a cluster
   tmc explain web --without-cluster east
 
-  # Show the decision with a taint on one cluster; without "east:", the taint is on all clusters
+  # Show the decision with a taint on one cluster; without "east:", the taint is
+  # on all clusters
   tmc explain web --with-taint east:upgrade=:NoExecute
 
   # Show which placement governs a workload, and why the others do not

@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ClusterDecision } from "../../placement/explain.ts";
 import { commandName, parseName } from "../names.ts";
-import { ageOf, formatFields, formatTable } from "../output.ts";
+import { ageOf, formatDeadline, formatFields, formatTable, type ListTable } from "../output.ts";
 
 /** The name of the resource in messages, as kubectl prints it. */
 export const placementResource = "workloadplacement.tmc.kcp.io";
@@ -31,11 +31,11 @@ export function placementStatus({
   return ready.status === "True" ? "Ready" : "NotReady";
 }
 
-/** Formats placements as a table; `wide` adds the reason and the message of the Ready condition. */
-export function formatPlacements(
+/** Returns placements as a table; `wide` adds the reason and the message of the Ready condition. */
+export function placementTable(
   placements: readonly WorkloadPlacement[],
   { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
-): string {
+): ListTable {
   const columns = ["NAME", "STRATEGY", "CLUSTERS", "STATUS", "AGE"];
   const rows = placements.map((placement) => {
     const { metadata, spec, status } = placement;
@@ -49,7 +49,7 @@ export function formatPlacements(
     const ready = findCondition(status?.conditions, "Ready");
     return wide ? [...row, ready?.reason ?? "", ready?.message ?? ""] : row;
   });
-  return formatTable(wide ? [...columns, "REASON", "MESSAGE"] : columns, rows);
+  return { columns: wide ? [...columns, "REASON", "MESSAGE"] : columns, rows };
 }
 
 /** Formats all known details of a placement, including the decision about each cluster. */
@@ -57,6 +57,7 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
   const { metadata, spec, status } = placement;
   const ready = findCondition(status?.conditions, "Ready");
   const { strategy, ...otherFields } = spec;
+  const noWorkloads = reasonForNoWorkloads(placement);
   const fields = formatFields([
     ["Name", metadata.name],
     ["Strategy", strategy ?? "RoundRobin"],
@@ -68,6 +69,7 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
     ["Reason", ready === undefined ? "not decided yet" : `${ready.reason}: ${ready.message}`],
     ["Since", ready === undefined ? undefined : (ageOf(ready.lastTransitionTime, nowMs) ?? "?")],
     ["Clusters", (status?.selectedClusters ?? []).join(", ")],
+    ["Workloads", noWorkloads === undefined ? undefined : `none: ${noWorkloads}`],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
   const decisions = status?.decisions ?? [];
@@ -76,7 +78,7 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
     omitted === undefined ? "" : `and ${omitted.count} more; see ${commandName()} explain ${metadata.name}\n`;
   const parts = [
     fields,
-    ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions)}${rest}`]),
+    ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions, nowMs)}${rest}`]),
     ...formatPlacedWorkloads(status, nowMs),
     ...formatHistory(status?.history ?? [], nowMs),
   ];
@@ -114,7 +116,7 @@ function formatHistory(
   return [formatTable(["AGE", "REASON", "CLUSTERS", "MESSAGE"], rows)];
 }
 
-function formatDecisions(decisions: readonly ClusterDecision[]): string {
+function formatDecisions(decisions: readonly ClusterDecision[], nowMs: number): string {
   return formatTable(
     ["CLUSTER", "SELECTED", "REASON", "SCORE", "MESSAGE"],
     decisions.map(({ cluster, selected, reason, score, message, until }) => [
@@ -122,7 +124,7 @@ function formatDecisions(decisions: readonly ClusterDecision[]): string {
       selected ? "yes" : "no",
       reason,
       score === undefined ? "-" : String(score),
-      until === undefined ? message : `${message}${selected ? ", until" : ": at"} ${until}`,
+      until === undefined ? message : `${message}; moves ${selected ? "" : "back "}${formatDeadline(until, nowMs)}`,
     ]),
   );
 }

@@ -2,7 +2,8 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { Command } from "commander";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { type CliIo, confirmDeletion } from "../cli-io.ts";
-import { type Output, outputOption, printList, printObject } from "../output.ts";
+import { type ListFlags, printList, withListOptions } from "../list.ts";
+import { type Output, outputOption, printObject } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -11,7 +12,7 @@ import {
   withWorkspaceOptions,
 } from "../workspace.ts";
 import { createCommand } from "./create-placement.ts";
-import { describePlacement, formatPlacements, placementArgument, placementResource } from "./placement-view.ts";
+import { describePlacement, placementArgument, placementResource, placementTable } from "./placement-view.ts";
 
 type OutputOptions = WorkspaceOptions & Readonly<{ output: Output }>;
 
@@ -27,17 +28,20 @@ export function placementCommand(io: CliIo): Command {
 }
 
 function listCommand(io: CliIo): Command {
-  return withWorkspaceOptions(
-    new Command("list").alias("ls").summary("List the placements").addOption(outputOption()),
-  ).action((options: OutputOptions) =>
-    inWorkspace(io, options, async (workspace) => {
-      const placements = await workspace.placements();
-      await printList(io, placements, {
-        output: options.output,
-        ifEmpty: "No placements found.\n",
-        table: (wide) => formatPlacements(placements, { wide, nowMs: io.clock.now() }),
-      });
-    }),
+  return withWorkspaceOptions(withListOptions(new Command("list").alias("ls").summary("List the placements"))).action(
+    (options: WorkspaceOptions & ListFlags) =>
+      inWorkspace(io, options, (workspace) =>
+        printList(io, options, {
+          ifEmpty: "No placements found.\n",
+          read: async () => {
+            const placements = await workspace.placements(options.selector);
+            return {
+              objects: placements,
+              table: (wide) => placementTable(placements, { wide, nowMs: io.clock.now() }),
+            };
+          },
+        }),
+      ),
   );
 }
 

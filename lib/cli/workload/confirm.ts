@@ -1,9 +1,7 @@
 import { delay } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
-import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { Argument, Command } from "commander";
-import { allWorkloadTypes } from "../../api/workload-kinds.ts";
-import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { recordName } from "../../sync/ownership/record.ts";
 import { type CliIo, CommandExit, confirmDeletion, UsageError } from "../cli-io.ts";
 import { collectList } from "../names.ts";
@@ -39,9 +37,10 @@ import {
   confirmationValue,
   findHeldCopies,
   type HeldCopies,
+  heldRows,
   withdrawnValue,
 } from "./held-copies.ts";
-import { parseWorkloadArgument } from "./workload-argument.ts";
+import { parseWorkloadArgument, typeOfRecord } from "./workload-argument.ts";
 import { unlessNotFound } from "./workload-read.ts";
 
 type ConfirmOptions = WorkspaceOptions &
@@ -49,18 +48,24 @@ type ConfirmOptions = WorkspaceOptions &
   Readonly<{ all?: true; cluster?: readonly string[]; yes?: true; wait: boolean; timeout: number }>;
 
 const help = `
-TMC holds the deletion of copies when very many would be deleted at once, which is typical of a wrong selector or a lost
-placement, and when a workload disappeared from its workspace without an observed deletion. It holds the deletion of upsynced
-objects (spec.upsync of a ClusterRegistration) when very many of them no longer exist on their cluster; they are confirmed as
+TMC holds the deletion of copies when very many would be deleted at once, which
+is typical of a wrong selector or a lost placement: restore the placement to
+keep them, and nothing has to be confirmed. TMC also holds it when a workload
+disappeared from its workspace without an observed deletion. It holds the
+deletion of upsynced objects (spec.upsync of a ClusterRegistration) when very
+many of them no longer exist on their cluster; they are confirmed as
 cluster/NAME. Check the cause before you confirm: confirmed objects are deleted.
 
-TMC also holds evictions when most clusters stop responding at about the same time, because it may have lost its connection to
-them. If a cluster has really failed, confirm that with failure/NAME, and the placements move to other clusters. --all does not
-confirm failures.
+TMC also holds evictions when most clusters stop responding at about the same
+time, because it may have lost its connection to them. If a cluster has really
+failed, confirm that with failure/NAME, and the placements move to other
+clusters. --all does not confirm failures.
 
-A confirmation is an annotation on the workload and requires the permission to patch it. When the workload no longer exists,
-the annotation is on its WorkloadSync, which only operators of kcp may patch. It covers only what is held now, and the command
-removes it after the deletion. For upsynced objects, the annotation is on the ClusterRegistration and contains their number.
+A confirmation is an annotation on the workload and requires the permission to
+patch it. When the workload no longer exists, the annotation is on its
+WorkloadSync, which only operators of kcp may patch. It covers only what is held
+now, and the command removes it after the deletion. For upsynced objects, the
+annotation is on the ClusterRegistration and contains their number.
 
 Examples:
   # List the held deletions
@@ -116,7 +121,9 @@ export function confirmCommand(io: CliIo): Command {
         }
         io.out(formatHeld(held));
         if (names.length === 0 && options.all !== true) {
-          io.err("Nothing was confirmed. Specify the held objects as listed, or --all.\n");
+          io.err(
+            "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
+          );
           return;
         }
         if (!(await confirmDeletion(io, { yes: options.yes === true, question: questionAbout(held) }))) return;
@@ -213,7 +220,7 @@ async function annotateHeldCopies(
   { syncRecord, title, namespace }: HeldCopies,
   decide: (annotations: Readonly<Record<string, string>> | undefined) => string | null,
 ): Promise<void> {
-  const type = typeOf(syncRecord);
+  const type = typeOfRecord(syncRecord)?.type;
   const recordAddress = { type: resourceTypes.syncRecords, namespace, name: syncRecord.metadata.name ?? "" };
   for (let attempt = 1; ; attempt += 1) {
     const at = type === undefined ? undefined : { type, namespace, name: syncRecord.spec.workload.name };
@@ -355,23 +362,11 @@ async function withdrawOutdated(
   return messages;
 }
 
-function typeOf({ metadata, spec }: WorkloadSync): ResourceType | undefined {
-  const { apiVersion, kind, name } = spec.workload;
-  const known = allWorkloadTypes().find((each) => each.apiVersion === apiVersion && each.kind === kind);
-  if (known !== undefined) return known.type;
-  // For a custom resource, the plural is the first part of the sync record's name.
-  const [group = "", version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
-  const plural = metadata.name?.slice(0, metadata.name.lastIndexOf(`-${name.slice(0, 200)}-`));
-  return plural === undefined || plural === "" || version === undefined ? undefined : { group, version, plural };
-}
-
 function formatHeld({ copies, upsync, evictions }: Held): string {
   return formatTable(
     ["NAMESPACE", "HELD", "CLUSTER", "MESSAGE"],
     [
-      ...copies.flatMap(({ namespace, title, clusters }) =>
-        clusters.map(({ name, message }) => [namespace, title, name, message]),
-      ),
+      ...heldRows(copies),
       ...[...upsync, ...evictions].map(({ title, registration, message }) => ["", title, registration, message]),
     ],
   );

@@ -4,7 +4,7 @@ import { decideIntent } from "../../sync/decide.ts";
 import { referencesOf } from "../../sync/dependencies/references.ts";
 import { type DesiredManifest, decideManifests } from "../../sync/desired/desired.ts";
 import type { Locator } from "../../sync/ownership/namespace-map.ts";
-import type { CopyRecord } from "../../sync/sync-objects.ts";
+import type { CopyRecord, Workload } from "../../sync/sync-objects.ts";
 import { targetClusterOf } from "../../sync/targets/target-cluster.ts";
 import { logicalClusterIn } from "../../upstream/logical-cluster.ts";
 import { byName, type WorkloadRead } from "./workload-read.ts";
@@ -28,9 +28,7 @@ export type DesiredInput = Readonly<{
 
 /** Decides the manifest for one cluster with the rules of the controller. Throws when the workload is not placed on the cluster. */
 export function desiredOn({ read, targetCluster, hubId, isAutoscaled }: DesiredInput): DesiredOnCluster {
-  const { workload, syncRecord, governing, registrations, namespace, named } = read;
-  const failure = (reason: string): ControllerError =>
-    new ControllerError("invalid", `${named.name} on ${targetCluster}: ${reason}`);
+  const { syncRecord, registrations, namespace, named } = read;
   if (!byName(registrations).has(targetCluster)) {
     const names = [...byName(registrations).keys()].join(", ");
     throw new ControllerError(
@@ -38,12 +36,9 @@ export function desiredOn({ read, targetCluster, hubId, isAutoscaled }: DesiredI
       `cluster "${targetCluster}": not registered; registered clusters: ${names || "none"}`,
     );
   }
-  if (workload === undefined) throw failure("the workload does not exist in the workspace");
-  if (workload.metadata.deletionTimestamp !== undefined) throw failure("the workload is being deleted");
-  const placement = governing?.placement;
-  const references = placement === undefined ? [] : referencesOf(workload);
-  const { targets } = decideIntent({ workload, record: syncRecord, placement, references });
-  if (placement === undefined) throw failure("no placement selects the workload");
+  const title = `${named.name} on ${targetCluster}`;
+  const failure = (reason: string): ControllerError => new ControllerError("invalid", `${title}: ${reason}`);
+  const { workload, placement, targets } = placed(read, title);
   if (!targets.includes(targetCluster)) {
     const clusters = targets.length === 0 ? "no cluster" : targets.join(", ");
     throw failure(`not placed on this cluster; placement ${placement.metadata.name} selects ${clusters}`);
@@ -64,4 +59,24 @@ export function desiredOn({ read, targetCluster, hubId, isAutoscaled }: DesiredI
   if (manifest === undefined) throw failure("no such registration");
   if ("reason" in manifest) throw failure(`${manifest.reason}: ${manifest.message}`);
   return { manifest, locator, placement, lastCopy: previousCopies.get(targetCluster) };
+}
+
+/** Returns the clusters that a workload is placed on. Throws when there are none. */
+export function placedClusters(read: WorkloadRead): readonly string[] {
+  const { placement, targets } = placed(read, read.named.name);
+  if (targets.length > 0) return targets;
+  throw new ControllerError("invalid", `${read.named.name}: placement ${placement.metadata.name} selects no cluster`);
+}
+
+function placed(
+  { workload, syncRecord, governing }: WorkloadRead,
+  title: string,
+): Readonly<{ workload: Workload; placement: WorkloadPlacement; targets: readonly string[] }> {
+  const failure = (reason: string): ControllerError => new ControllerError("invalid", `${title}: ${reason}`);
+  if (workload === undefined) throw failure("the workload does not exist in the workspace");
+  if (workload.metadata.deletionTimestamp !== undefined) throw failure("the workload is being deleted");
+  const placement = governing?.placement;
+  if (placement === undefined) throw failure("no placement selects the workload");
+  const { targets } = decideIntent({ workload, record: syncRecord, placement, references: referencesOf(workload) });
+  return { workload, placement, targets };
 }

@@ -26,7 +26,7 @@ import {
   type WorkspaceOptions,
   withWorkspaceOptions,
 } from "../workspace.ts";
-import { desiredOn } from "./desired-manifest.ts";
+import { type DesiredOnCluster, desiredOn, placedClusters } from "./desired-manifest.ts";
 import { colored, unifiedDiff } from "./unified-diff.ts";
 import { parseWorkloadArgument, workloadTitle } from "./workload-argument.ts";
 import { readWorkload, unlessNotFound, type WorkloadRead } from "./workload-read.ts";
@@ -34,7 +34,7 @@ import { readWorkload, unlessNotFound, type WorkloadRead } from "./workload-read
 type DiffOptions = WorkspaceOptions &
   NamespaceOptions &
   Readonly<{
-    cluster: string;
+    cluster?: string;
     clusterKubeconfig?: string;
     clusterContext?: string;
     hubId?: string;
@@ -42,20 +42,28 @@ type DiffOptions = WorkspaceOptions &
   }>;
 
 const help = `
-The command computes the manifest that the controller would write now, with the replicas of this cluster, the overrides of the
-placement, and the owner annotation and label of TMC. With --cluster-kubeconfig, it reads the object on the cluster and applies the manifest
-as a server-side dry run, which requires the permissions to get and patch the object. Without it, it compares the manifest
-with the hash in the sync record, and prints either no difference or the whole manifest.
+For each cluster, the command computes the manifest that the controller would
+write now, with the replicas of the cluster, the overrides of the placement, and
+the owner annotation and label of TMC. With --cluster-kubeconfig, it reads the
+object on the cluster and applies the manifest as a server-side dry run, which
+requires the permissions to get and patch the object. Without it, it compares
+the manifest with the hash in the sync record, and prints either no difference
+or the whole manifest.
 
-As with kubectl diff, the exit code is 0 without differences, 1 with differences, and 2 after an error. Values of Secrets
-are replaced by hashes, which only show whether two values of the same output are equal.
+As with kubectl diff, the exit code is 0 without differences, 1 with
+differences, and 2 after an error. Values of Secrets are replaced by hashes,
+which only show whether two values of the same output are equal.
 
 Examples:
+  # Compare the desired manifests with the last written ones, on all clusters
+  tmc diff deploy/web -n shop
+
   # Compare the desired manifest with the last written one
   tmc diff deploy/web -n shop --cluster east
 
   # Compare the desired manifest with the object on the cluster
-  tmc diff deploy/web -n shop --cluster east --cluster-kubeconfig .tmc/east.kubeconfig
+  tmc diff deploy/web -n shop --cluster east \\
+    --cluster-kubeconfig .tmc/east.kubeconfig
 
   # Print the desired manifest
   tmc diff deploy/web -n shop --cluster east -o yaml
@@ -66,12 +74,12 @@ export function diffCommand(io: CliIo): Command {
   return withWorkspaceOptions(
     withNamespaceOption(
       new Command("diff")
-        .summary("Compare the desired manifest of a workload with a cluster")
+        .summary("Compare the desired manifests of a workload with its clusters")
         .description(
-          "Show the manifest of a workload that the controller would write to a cluster, as a difference from the current object.",
+          "Show the manifests of a workload that the controller would write to its clusters, as differences from the current objects.",
         )
         .addArgument(new Argument("<workload>", "Workload as kind/name"))
-        .requiredOption("--cluster <name>", "Name of the cluster", parseName)
+        .option("--cluster <name>", "Name of the cluster (default: all clusters of the workload)", parseName)
         .option("--cluster-kubeconfig <path>", "Path to a kubeconfig for the cluster, to compare with the object on it")
         .option("--cluster-context <name>", "Context of the cluster kubeconfig")
         .option("--hub-id <id>", "Id of the hub in the owner annotation (default: the one in the sync record)")
@@ -95,37 +103,73 @@ export function diffCommand(io: CliIo): Command {
 }
 
 async function printDiff(io: CliIo, workspace: OpenWorkspace, argument: string, options: DiffOptions): Promise<void> {
-  const { cluster: targetCluster, output } = options;
+  const { cluster, clusterKubeconfig, output } = options;
+  if (cluster === undefined && clusterKubeconfig !== undefined)
+    throw new UsageError("--cluster-kubeconfig requires --cluster");
   const named = parseWorkloadArgument(argument);
   const namespace = namespaceOf(options, workspace);
   const read = await readWorkload(workspace, named, { namespace, metadataOnly: false });
   const hubId = options.hubId ?? read.syncRecord?.metadata.annotations?.[hubIdAnnotation] ?? legacyHubId;
   const isAutoscaled = await hasAutoscaler(workspace, read);
-  const desired = desiredOn({ read, targetCluster, hubId, isAutoscaled });
   const secretKey = randomUUID();
-  if (output !== "diff") {
-    io.out(formatDocument(maskedSecret(withAutoscaledReplicas(desired.manifest, undefined), secretKey), output));
-    return;
-  }
-  const title = workloadTitle({ ...read, name: named.name });
-  if (options.clusterKubeconfig === undefined) {
-    if (desired.lastCopy?.appliedHash === desired.manifest.hash) {
-      io.err(`${title} on ${targetCluster}: no differences from the last written manifest\n`);
-      return;
-    }
-    const after = comparableDocument(withAutoscaledReplicas(desired.manifest, undefined), secretKey);
-    report(io, unifiedDiff("", after, { before: "/dev/null", after: `${targetCluster}: ${title}` }));
-    return;
-  }
-  const namespaceOnCluster = downstreamNamespace(desired.locator);
-  await withTargetCluster(io, options, async (client) => {
-    const address = { type: named.type, namespace: namespaceOnCluster, name: named.name };
-    const live = await unlessNotFound(client.get<KubeObject>(address));
-    const owner = ownerFor(
-      { apiVersion: read.apiVersion, kind: read.kind, metadata: { name: named.name } },
-      desired.locator,
+  const all = (cluster === undefined ? placedClusters(read) : [cluster]).map(
+    (targetCluster): Compared => ({
+      title: workloadTitle({ ...read, name: named.name }),
       targetCluster,
+      read,
+      desired: desiredOn({ read, targetCluster, hubId, isAutoscaled }),
+      secretKey,
+    }),
+  );
+  if (output !== "diff") {
+    const manifests = all.map(({ desired }) =>
+      maskedSecret(withAutoscaledReplicas(desired.manifest, undefined), secretKey),
     );
+    const [only] = manifests;
+    const document = cluster === undefined ? { apiVersion: "v1", kind: "List", items: manifests } : only;
+    io.out(formatDocument(document ?? {}, output));
+    return;
+  }
+  let diff = "";
+  for (const each of all) {
+    diff +=
+      clusterKubeconfig === undefined
+        ? diffFromLastWritten(io, each)
+        : await diffFromCluster(io, each, clusterKubeconfig, options);
+  }
+  report(io, diff);
+}
+
+/** A workload on one of its clusters. */
+type Compared = Readonly<{
+  title: string;
+  targetCluster: string;
+  read: WorkloadRead;
+  desired: DesiredOnCluster;
+  secretKey: string;
+}>;
+
+function diffFromLastWritten(io: CliIo, { title, targetCluster, desired, secretKey }: Compared): string {
+  if (desired.lastCopy?.appliedHash === desired.manifest.hash) {
+    io.err(`${title} on ${targetCluster}: no differences from the last written manifest\n`);
+    return "";
+  }
+  const after = comparableDocument(withAutoscaledReplicas(desired.manifest, undefined), secretKey);
+  return unifiedDiff("", after, { before: "/dev/null", after: `${targetCluster}: ${title}` });
+}
+
+async function diffFromCluster(
+  io: CliIo,
+  { title, targetCluster, read, desired, secretKey }: Compared,
+  kubeconfig: string,
+  { clusterContext: context }: DiffOptions,
+): Promise<string> {
+  const { apiVersion, kind, named } = read;
+  const namespace = downstreamNamespace(desired.locator);
+  return onTargetCluster(io, { targetCluster, kubeconfig, context }, async (client) => {
+    const address = { type: named.type, namespace, name: named.name };
+    const live = await unlessNotFound(client.get<KubeObject>(address));
+    const owner = ownerFor({ apiVersion, kind, metadata: { name: named.name } }, desired.locator, targetCluster);
     if (live !== undefined && !isOwnedBy(live, owner)) {
       io.err(
         `${title} on ${targetCluster}: an object of that name exists but is not a copy of this workload: ${whyNotOwned(live, owner)}\n`,
@@ -133,13 +177,11 @@ async function printDiff(io: CliIo, workspace: OpenWorkspace, argument: string, 
     }
     const manifest = withAutoscaledReplicas(desired.manifest, live);
     const after = await dryRunApply(client, { address, manifest });
-    report(
-      io,
-      unifiedDiff(live === undefined ? "" : comparableDocument(live, secretKey), comparableDocument(after, secretKey), {
-        before: `${targetCluster}: ${title} in ${namespaceOnCluster} (current)`,
-        after: `${targetCluster}: ${title} in ${namespaceOnCluster} (desired)`,
-      }),
-    );
+    const before = live === undefined ? "" : comparableDocument(live, secretKey);
+    return unifiedDiff(before, comparableDocument(after, secretKey), {
+      before: `${targetCluster}: ${title} in ${namespace} (current)`,
+      after: `${targetCluster}: ${title} in ${namespace} (desired)`,
+    });
   });
 }
 
@@ -164,18 +206,19 @@ async function dryRunApply(client: KubeClient, { address, manifest }: DryRunAppl
     });
 }
 
-async function withTargetCluster(
+async function onTargetCluster<T>(
   io: CliIo,
-  { cluster, clusterKubeconfig, clusterContext }: DiffOptions,
-  work: (client: KubeClient) => Promise<void>,
-): Promise<void> {
-  const endpoint = await openEndpoint(io, { kubeconfig: clusterKubeconfig, context: clusterContext });
+  { targetCluster, ...options }: Readonly<{ targetCluster: string; kubeconfig: string; context: string | undefined }>,
+  work: (client: KubeClient) => Promise<T>,
+): Promise<T> {
+  const endpoint = await openEndpoint(io, options);
   const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint), clock: io.clock });
   try {
-    await work(client);
+    return await work(client);
   } catch (error) {
     // Converted here, because the caller would take an ApiError for a response of kcp.
-    if (error instanceof ApiError) throw new CommandExit(2, `cluster ${cluster}: ${error.message}`, { cause: error });
+    if (error instanceof ApiError)
+      throw new CommandExit(2, `cluster ${targetCluster}: ${error.message}`, { cause: error });
     throw error;
   } finally {
     await client.close();

@@ -43,6 +43,33 @@ export function findHeldCopies(
     .toSorted((one, other) => compareStrings(keyOf(one), keyOf(other)));
 }
 
+/** More copies than this that are held on a cluster for the same reason are one row. */
+const maxEqualRows = 3;
+
+/** Returns a row for each held copy, or for many copies that are held on a cluster for the same reason. */
+export function heldRows(copies: readonly HeldCopies[]): readonly (readonly string[])[] {
+  const all = copies.flatMap(({ namespace, title, clusters }) =>
+    clusters.map(({ name, message }) => ({ namespace, title, cluster: name, message })),
+  );
+  const groups = Map.groupBy(all, ({ cluster, message }) => `${cluster}\n${message}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined || group.length <= maxEqualRows) {
+      return group.map(({ namespace, title, cluster, message }) => [namespace, title, cluster, message]);
+    }
+    const namespaces = new Set(group.map(({ namespace }) => namespace));
+    const names = group.slice(0, maxEqualRows).map(({ title }) => title);
+    return [
+      [
+        namespaces.size === 1 ? first.namespace : `${namespaces.size} namespaces`,
+        `${group.length} copies: ${names.join(", ")} and ${group.length - names.length} more`,
+        first.cluster,
+        first.message,
+      ],
+    ];
+  });
+}
+
 /** Whether a sync record belongs to a workload of this type and name. */
 export function isRecordOf(
   { spec }: WorkloadSync,

@@ -1,6 +1,7 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { subdomainErrors } from "@tmc/kube/selector.ts";
 import { allWorkloadTypes } from "../../api/workload-kinds.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { workloadTypes } from "../../api/workload-types.ts";
 import { closestMatch } from "../../model/text.ts";
 import { UsageError } from "../cli-io.ts";
@@ -83,4 +84,22 @@ export function typeTitle({ type, kind }: NamedType): string {
   return type.group === ""
     ? (kind?.toLowerCase() ?? type.plural)
     : `${kind?.toLowerCase() ?? type.plural}.${type.group}`;
+}
+
+/** Whether a sync record belongs to a workload of a type. */
+export function isRecordOfType({ metadata, spec }: WorkloadSync, { apiVersion, kind, type }: NamedType): boolean {
+  if (spec.workload.apiVersion !== apiVersion) return false;
+  return kind === undefined ? metadata.name?.startsWith(`${type.plural}-`) === true : spec.workload.kind === kind;
+}
+
+/** Returns the type of the workload that a sync record belongs to; undefined if the record does not show it. */
+export function typeOfRecord({ metadata, spec }: WorkloadSync): NamedType | undefined {
+  const { apiVersion, kind, name } = spec.workload;
+  const known = allWorkloadTypes().find((each) => each.apiVersion === apiVersion && each.kind === kind);
+  if (known !== undefined) return known;
+  // For a custom resource, the plural is the first part of the sync record's name.
+  const [group = "", version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+  const plural = metadata.name?.slice(0, metadata.name.lastIndexOf(`-${name.slice(0, 200)}-`));
+  if (plural === undefined || plural === "" || version === undefined) return undefined;
+  return { type: { group, version, plural }, apiVersion, kind };
 }

@@ -1,9 +1,9 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
-import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
-import { ageOf, formatTable } from "../output.ts";
+import type { Workload } from "../../sync/sync-objects.ts";
+import { ageOf, type ListTable } from "../output.ts";
 import { workloadTitle } from "./workload-argument.ts";
 import { copySummary } from "./workload-format.ts";
 import { type WorkloadView, workloadView } from "./workload-view.ts";
@@ -25,54 +25,56 @@ export type WorkloadContext = Readonly<{
   registrations: ReadonlyMap<string, ClusterRegistration>;
 }>;
 
-/** A workload without a sync record that no placement selects. */
-export type UnselectedWorkload = Readonly<{ apiVersion: string; kind: string; metadata: KubeObject["metadata"] }>;
+/** A workload without a sync record, and the placement that governs it, if any. */
+export type UnrecordedWorkload = Readonly<{ workload: Workload; placement: WorkloadPlacement | undefined }>;
 
-/** Converts sync records, and workloads that no placement selects, to rows, sorted by namespace and name. */
+/** Converts sync records, and workloads that have none, to rows, sorted by namespace and name. */
 export function listedWorkloads(
   syncRecords: readonly WorkloadSync[],
   { placements, registrations }: WorkloadContext,
-  unselected: readonly UnselectedWorkload[] = [],
+  unrecorded: readonly UnrecordedWorkload[] = [],
 ): readonly ListedWorkload[] {
-  const unselectedRows = unselected.map(({ apiVersion, kind, metadata }): ListedWorkload => {
-    const { name = "", namespace = "", creationTimestamp } = metadata;
+  const recorded = syncRecords.map((syncRecord) => {
+    const { placement, workload } = syncRecord.spec;
+    const input = {
+      workload: "notRead",
+      syncRecord,
+      placement: placements.get(placement ?? ""),
+      registrations,
+    } as const;
+    return {
+      namespace: syncRecord.metadata.namespace ?? "",
+      kind: workload.kind,
+      name: workload.name,
+      title: workloadTitle(workload),
+      placement,
+      view: workloadView(input),
+      created: syncRecord.metadata.creationTimestamp,
+    };
+  });
+  const others = unrecorded.map(({ workload, placement }) => {
+    const { apiVersion, kind, metadata } = workload;
+    const { name = "", namespace = "" } = metadata;
     return {
       namespace,
       kind,
       name,
       title: workloadTitle({ apiVersion, kind, name }),
-      placement: undefined,
-      view: workloadView({ workload: { metadata }, syncRecord: undefined, placement: undefined, registrations }),
-      created: creationTimestamp,
+      placement: placement?.metadata.name,
+      view: workloadView({ workload, syncRecord: undefined, placement, registrations }),
+      created: metadata.creationTimestamp,
     };
   });
-  return syncRecords
-    .map((syncRecord): ListedWorkload => {
-      const { placement } = syncRecord.spec;
-      return {
-        namespace: syncRecord.metadata.namespace ?? "",
-        kind: syncRecord.spec.workload.kind,
-        name: syncRecord.spec.workload.name,
-        title: workloadTitle(syncRecord.spec.workload),
-        placement,
-        view: workloadView({
-          workload: "notRead",
-          syncRecord,
-          placement: placements.get(placement ?? ""),
-          registrations,
-        }),
-        created: syncRecord.metadata.creationTimestamp,
-      };
-    })
-    .concat(unselectedRows)
-    .toSorted((one, other) => compareStrings(one.namespace, other.namespace) || compareStrings(one.title, other.title));
+  return [...recorded, ...others].toSorted(
+    (one, other) => compareStrings(one.namespace, other.namespace) || compareStrings(one.title, other.title),
+  );
 }
 
-/** Formats workloads as a table; `wide` adds the state on each cluster and the message. */
-export function formatWorkloads(
+/** Returns workloads as a table; `wide` adds the state on each cluster and the message. */
+export function workloadTable(
   workloads: readonly ListedWorkload[],
   { wide, nowMs, withNamespace }: Readonly<{ wide: boolean; nowMs: number; withNamespace: boolean }>,
-): string {
+): ListTable {
   const columns = ["NAME", "PLACEMENT", "CLUSTERS", "READY", "STATUS", "AGE"];
   const rows = workloads.map(({ namespace, title, placement, view, created }) => [
     ...(withNamespace ? [namespace] : []),
@@ -85,7 +87,7 @@ export function formatWorkloads(
     ...(wide ? [view.copies.map(copySummary).join(", "), view.readiness.message] : []),
   ]);
   const all = [...(withNamespace ? ["NAMESPACE"] : []), ...columns, ...(wide ? ["COPIES", "MESSAGE"] : [])];
-  return formatTable(all, rows);
+  return { columns: all, rows };
 }
 
 function clusterCount({ copies }: WorkloadView): string {

@@ -45,7 +45,8 @@ export async function readWorkload(
 ): Promise<WorkloadRead> {
   const { client } = workspace;
   const { type, name } = named;
-  const reader = metadataOnly ? client.metadata : client;
+  // Metadata does not contain the kind of a custom resource, which selectors need.
+  const reader = metadataOnly && named.kind !== undefined ? client.metadata : client;
   const recordAddress = { type: resourceTypes.syncRecords, namespace, name: recordName({ type, name }) };
   const [found, syncRecord, namespaceObject, placements, registrations] = await Promise.all([
     unlessNotFound(reader.get<KubeObject>({ type, namespace, name })),
@@ -56,7 +57,7 @@ export async function readWorkload(
   ]);
   if (found === undefined && syncRecord === undefined) return throwNotFound(workspace, named, namespace);
   const apiVersion = named.apiVersion ?? syncRecord?.spec.workload.apiVersion ?? found?.apiVersion ?? "v1";
-  const kind = named.kind ?? syncRecord?.spec.workload.kind ?? (metadataOnly ? undefined : found?.kind) ?? type.plural;
+  const kind = named.kind ?? syncRecord?.spec.workload.kind ?? found?.kind ?? type.plural;
   const workload = found === undefined ? undefined : { ...found, apiVersion, kind };
   const namespaceLabels = namespaceObject?.metadata.labels;
   const { labels } = workload?.metadata ?? {};

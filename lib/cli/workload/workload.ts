@@ -1,32 +1,41 @@
 import { delay } from "@tmc/kube/deadline.ts";
 import { Argument, Command } from "commander";
-import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
+import { type ListContent, type ListFlags, printList, withListOptions } from "../list.ts";
 import { type NamespaceOptions, namespaceOf, timeoutOption, withNamespaceOption } from "../options.ts";
-import { formatDocument, type Output, outputOption, printList } from "../output.ts";
+import { formatDocument, type Output, outputOption } from "../output.ts";
 import { inWorkspace, localClusterKubeconfig, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
 import { parseWorkloadArgument, parseWorkloadType } from "./workload-argument.ts";
 import { describeWorkload, type WorkloadDetails, workloadDocument } from "./workload-format.ts";
-import { formatWorkloads, listedWorkloads } from "./workload-list.ts";
+import { listedWorkloads, workloadTable } from "./workload-list.ts";
+import { readWorkloads } from "./workload-objects.ts";
 import { byName, readWorkload, workloadDetails } from "./workload-read.ts";
 
 /** Creates the `workload` command group. */
 export function workloadCommand(io: CliIo): Command {
   return new Command("workload")
-    .summary("Show placed workloads: list, status")
-    .description("Show the placed workloads of a workspace and their state on each cluster.")
+    .summary("Show workloads: list, status")
+    .description("Show the workloads of a workspace and their state on each cluster.")
     .addCommand(listCommand(io))
     .addCommand(statusCommand(io));
 }
 
-type ListOptions = WorkspaceOptions & NamespaceOptions & Readonly<{ output: Output; allNamespaces?: true }>;
+type ListOptions = WorkspaceOptions & NamespaceOptions & ListFlags & Readonly<{ allNamespaces?: true }>;
 
 const listHelp = `
-The list contains all workloads that have a sync record: those that are on a cluster, or will be. CLUSTERS shows on how many
-of the selected clusters the workload is ready, READY shows the ready replicas on all of them.
+CLUSTERS shows on how many of the selected clusters the workload is ready, READY
+the ready replicas on all of them. NotPlaced means that no placement selects the
+workload; tmc explain --workload says why.
+
+Custom resources that no placement selects are listed only if [kind] names their
+type or a placement selects others of it. ConfigMaps, Secrets and
+ServiceAccounts are listed only if a placement selects them, because TMC syncs
+them with the workloads that reference them.
+
+With -o json and yaml, the list contains the sync records (WorkloadSync).
 
 Examples:
-  # List all placed workloads of the workspace
+  # List all workloads of the workspace
   tmc workload list -A
 
   # List the Deployments in a namespace
@@ -39,12 +48,13 @@ Examples:
 function listCommand(io: CliIo): Command {
   return withWorkspaceOptions(
     withNamespaceOption(
-      new Command("list")
-        .alias("ls")
-        .summary("List the placed workloads")
-        .addArgument(new Argument("[kind]", "Type of the workloads, such as deploy (default: all types)"))
-        .option("-A, --all-namespaces", "List the workloads of all namespaces")
-        .addOption(outputOption()),
+      withListOptions(
+        new Command("list")
+          .alias("ls")
+          .summary("List the workloads, placed or not")
+          .addArgument(new Argument("[kind]", "Type of the workloads, such as deploy (default: all types)"))
+          .option("-A, --all-namespaces", "List the workloads of all namespaces"),
+      ),
     ),
   )
     .addHelpText("after", listHelp)
@@ -53,45 +63,48 @@ function listCommand(io: CliIo): Command {
         const isAll = options.allNamespaces === true;
         if (isAll && options.namespace !== undefined)
           throw new UsageError("--all-namespaces and --namespace exclude each other");
-        const syncRecords = filterByType(
-          await workspace.syncRecords(isAll ? undefined : namespaceOf(options, workspace)),
-          kind,
-        );
-        const table = async (wide: boolean): Promise<string> => {
-          const [placements, registrations] = await Promise.all([workspace.placements(), workspace.registrations()]);
-          const listed = listedWorkloads(syncRecords, {
-            placements: byName(placements),
-            registrations: byName(registrations),
-          });
-          return formatWorkloads(listed, { wide, nowMs: io.clock.now(), withNamespace: isAll });
+        const namespace = isAll ? undefined : namespaceOf(options, workspace);
+        const type = kind === undefined ? undefined : parseWorkloadType(kind);
+        let warned = "";
+        const read = async (): Promise<ListContent> => {
+          const found = await readWorkloads(workspace, { type, namespace, labelSelector: options.selector });
+          const warning = forbiddenText(found.forbidden);
+          if (warning !== warned) io.err(warning);
+          warned = warning;
+          const { syncRecords, placements, registrations, unrecorded } = found;
+          const context = { placements: byName(placements), registrations: byName(registrations) };
+          return {
+            objects: syncRecords,
+            table: (wide) =>
+              workloadTable(listedWorkloads(syncRecords, context, unrecorded), {
+                wide,
+                nowMs: io.clock.now(),
+                withNamespace: isAll,
+              }),
+          };
         };
-        await printList(io, syncRecords, {
-          output: options.output,
-          ifEmpty: `No placed workloads found${isAll ? "" : ` in namespace ${namespaceOf(options, workspace)}`}.\n`,
-          table,
-        });
+        const ifEmpty = `No workloads found${namespace === undefined ? "" : ` in namespace ${namespace}`}.\n`;
+        await printList(io, options, { ifEmpty, read });
       }),
     );
 }
 
-function filterByType(syncRecords: readonly WorkloadSync[], typeArgument: string | undefined): readonly WorkloadSync[] {
-  if (typeArgument === undefined) return syncRecords;
-  const { apiVersion, kind, type } = parseWorkloadType(typeArgument);
-  return syncRecords.filter(({ metadata, spec }) =>
-    kind === undefined
-      ? spec.workload.apiVersion === apiVersion && metadata.name?.startsWith(`${type.plural}-`) === true
-      : spec.workload.apiVersion === apiVersion && spec.workload.kind === kind,
-  );
+function forbiddenText(types: readonly string[]): string {
+  if (types.length === 0) return "";
+  return `tmc: you may not list ${types.join(", ")}: those without a sync record are missing\n`;
 }
 
 type StatusOptions = WorkspaceOptions & NamespaceOptions & Readonly<{ output: Output; watch?: true; timeout: number }>;
 
 const statusHelp = `
-The exit code is 0 when the latest generation of the workload is ready on every selected cluster; otherwise it is 1 and the
-reason is printed to standard error. With --watch, the command waits until the workload is ready, as kubectl rollout status does.
+The exit code is 0 when the latest generation of the workload is ready on every
+selected cluster; otherwise it is 1 and the reason is printed to standard error.
+With --watch, the command waits until the workload is ready, as kubectl rollout
+status does.
 
-WRITTEN is the generation that was last written to the cluster, AGE the time since the last observed change of the copy. With
--o wide, HEARTBEAT is the time since the last successful probe of the cluster.
+WRITTEN is the generation that was last written to the cluster, AGE the time
+since the last observed change of the copy. With -o wide, HEARTBEAT is the time
+since the last successful probe of the cluster.
 
 Examples:
   # Show the state of a workload on each cluster

@@ -29,8 +29,11 @@ export type DeletionGuardFacts = Readonly<{
   settings: DeletionGuardSettings;
 }>;
 
-/** Returns why copies must not be evicted from a cluster now; undefined when they may. A held deletion stays held until confirmed. */
-export type DeletionGuard = (targetCluster: string) => string | undefined;
+/**
+ * Returns why copies must not be evicted from a cluster now, and what a user can do; undefined when they may. `placement` is the
+ * one that the sync record names. A held deletion stays held until confirmed.
+ */
+export type DeletionGuard = (targetCluster: string, placement: string | undefined) => string | undefined;
 
 type CopyCount = { total: number; evicted: number };
 
@@ -45,8 +48,8 @@ export function exceedsLimit({ total, evicted }: Readonly<CopyCount>, settings: 
  * Counts how many copies are about to be evicted because of decisions, not because users deleted their workloads.
  *
  * A wrong selector, a lost placement and an incomplete list have the same effect: very many copies lose their placement at
- * the same time. Intended evictions do not count: copies on a cluster that is drained or unregistered, copies that a failed cluster
- * still has after failover, and copies on clusters that the placement has evicted by itself.
+ * the same time. Intended evictions do not count: copies on a cluster that is drained or unregistered, and copies on clusters
+ * that the placement has evicted by itself, as in a failover.
  */
 export function createDeletionGuard({
   records,
@@ -65,19 +68,19 @@ export function createDeletionGuard({
       count.total += 1;
       tenant.total += 1;
       if (remaining === undefined || remaining.has(name)) continue;
-      const previous = record.status?.clusters?.find((each) => each.name === name);
       const placement = placements.get(record.spec.placement ?? "");
-      if (isIntended({ name, targetCluster: targetClusters.get(name), previous, placement })) continue;
+      if (isIntended({ name, targetCluster: targetClusters.get(name), placement })) continue;
       count.evicted += 1;
       tenant.evicted += 1;
     }
   }
-  return (targetCluster) => {
+  return (targetCluster, placement) => {
     const count = byCluster.get(targetCluster);
-    if (exceedsLimit(tenant, settings)) return formatHold(tenant, "in the workspace");
-    return count !== undefined && exceedsLimit(count, settings)
-      ? formatHold(count, `on cluster ${targetCluster}`)
-      : undefined;
+    if (exceedsLimit(tenant, settings))
+      return formatHold(tenant, { where: "in the workspace", placement, command: "tmc confirm --all" });
+    if (count === undefined || !exceedsLimit(count, settings)) return undefined;
+    const command = `tmc confirm --all --cluster ${targetCluster}`;
+    return formatHold(count, { where: `on cluster ${targetCluster}`, placement, command });
   };
 }
 
@@ -86,27 +89,26 @@ export type EvictedCopy = Readonly<{
   name: string;
   /** Undefined when it is not registered. */
   targetCluster: TargetCluster | undefined;
-  previous: Readonly<{ state: string; reason?: string }> | undefined;
   placement: Pick<WorkloadPlacement, "status" | "metadata"> | undefined;
 }>;
 
 /**
- * Whether the eviction of a copy is intended for its cluster: the cluster is drained or unregistered, it failed, or the
- * placement has evicted it by itself. A wrong selector or a lost placement is none of these.
+ * Whether the eviction of a copy is intended for its cluster: the cluster is drained or unregistered, or the placement has
+ * evicted it by itself, because it failed. A wrong selector or a lost placement is none of these, also while the cluster is not
+ * Ready.
  */
-export function isIntended({ name, targetCluster, previous, placement }: EvictedCopy): boolean {
+export function isIntended({ name, targetCluster, placement }: EvictedCopy): boolean {
   if (targetCluster === undefined || targetCluster.isDeleting || targetCluster.isDrained) return true;
-  if (isEvictedByFailover(previous)) return true;
   return placement?.status?.evictedClusters?.some((each) => each.cluster === name) === true;
 }
 
-/** Whether a copy was to be evicted while its cluster was not Ready; it may be deleted once the cluster is back. */
-function isEvictedByFailover(previous: EvictedCopy["previous"]): boolean {
-  return previous?.state === "Evicting" && previous.reason === "ClusterNotReady";
-}
+type HoldScope = Readonly<{ where: string; placement: string | undefined; command: string }>;
 
-function formatHold({ total, evicted }: CopyCount, where: string): string {
-  return `${evicted} of ${total} copies ${where} would be deleted at once; confirm with "tmc confirm"`;
+/** The same text for all copies of a placement in the scope of the hold, so that a list can sum them up. */
+function formatHold({ total, evicted }: CopyCount, { where, placement, command }: HoldScope): string {
+  const undo =
+    placement === undefined ? "" : `to keep them, restore placement ${placement} or the labels that it selects; `;
+  return `${evicted} of ${total} copies ${where} would be deleted at once; ${undo}to delete them, run: ${command}`;
 }
 
 /**

@@ -67,8 +67,9 @@ export async function evictCopies(
         syncBlocker: controls.syncBlocker,
         isClaim: observed.type.kind === "PersistentVolumeClaim",
         volumeMessage: retainedClaims.length === 0 ? undefined : volumeMessage(retainedClaims),
-        holdMessage: holdMessage(deletionGuard, copy),
+        holdMessage: holdMessage(deletionGuard, { ...copy, recordedPlacement: record?.spec.placement }),
         isConfirmed,
+        confirmCommand: confirmCommandFor(observed),
       });
       const isEvicting = decided.action === "remove" || decided.action === "release";
       const lost = isEvicting && intent.kind === "placed" ? await replacement.confirm(signal) : undefined;
@@ -86,14 +87,20 @@ export async function evictCopies(
   return { kept, evicted };
 }
 
+/** The type is written as `tmc` parses it for every type, custom ones too. */
+function confirmCommandFor({ type, address: { namespace, name } }: Observed): string {
+  const { plural, version, group } = type.type;
+  return `tmc confirm ${group === "" ? plural : `${plural}.${version}.${group}`}/${name} -n ${namespace}`;
+}
+
 /** Why a copy must not be deleted now. A held deletion stays held, however few are left after others were confirmed. */
 function holdMessage(
   deletionGuard: DeletionGuard,
-  copy: EvictedCopy & Readonly<{ previous: CopyRecord | undefined }>,
+  copy: EvictedCopy & Readonly<{ previous: CopyRecord | undefined; recordedPlacement: string | undefined }>,
 ): string | undefined {
-  const { name, previous } = copy;
+  const { name, previous, recordedPlacement } = copy;
   if (isIntended(copy)) return undefined;
-  return isHeldByGuard(previous) ? previous.message : deletionGuard(name);
+  return isHeldByGuard(previous) ? previous.message : deletionGuard(name, recordedPlacement);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import { type Condition, withCondition } from "../../model/condition.ts";
-import { clipMessage, formatNames } from "../../model/text.ts";
+import { clipMessage, formatNames, summarizeNames } from "../../model/text.ts";
 import type { Intent } from "../decide.ts";
 import { volumeMessage } from "../eviction/volumes.ts";
 import type { CopyRecord, SyncStatus } from "../sync-objects.ts";
@@ -41,7 +41,7 @@ export function decideRecordStatus(facts: ReportFacts): SyncStatus {
     withCondition(previous?.conditions ?? [], ready, now),
   );
   return {
-    ...(clusters.length === 0 ? {} : { clusters }),
+    ...(clusters.length === 0 ? {} : { clusters, clusterSummary: summarizeNames(clusters.map(({ name }) => name)) }),
     conditions,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };

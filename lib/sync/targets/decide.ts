@@ -69,6 +69,8 @@ export type EvictionFacts = Readonly<{
   /** Why the deletion guard holds the deletion; undefined when it does not. */
   holdMessage: string | undefined;
   isConfirmed: boolean;
+  /** The command that confirms the deletion of all copies of the workload. */
+  confirmCommand: string;
 }>;
 
 /** Decides what to do about the copy on one cluster that should have one. */
@@ -127,10 +129,9 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
     const message = "the registration does not exist any more; objects on the cluster are left unchanged";
     return { action: "forget", blocker: { reason: "ClusterUnregistered", message } };
   }
-  if (!targetCluster.isReady) return { action: "keep", state: "Evicting", blocker: notReady(targetCluster) };
+  if (!targetCluster.isReady) return keepUnread(notReady(targetCluster), facts);
   if (downstreamState.kind === "unknown") {
-    const blocker: Blocker = { reason: "ClusterNotReady", message: downstreamState.message };
-    return { action: "keep", state: "Evicting", blocker };
+    return keepUnread({ reason: "ClusterNotReady", message: downstreamState.message }, facts);
   }
   // An object that is not ours is never touched. That a copy is absent was reported by the cluster itself.
   if (downstreamState.kind !== "there") return { action: "forget" };
@@ -148,7 +149,7 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
   if (intent === "deleted") return evict;
   if (intent === "vanished") {
     if (isConfirmed) return evict;
-    const message = "the workload does not exist upstream, and its deletion was not observed";
+    const message = `the workload does not exist upstream, and its deletion was not observed; to delete its copies, run: ${facts.confirmCommand}`;
     return { action: "keep", state: "Held", blocker: { reason: "WorkloadVanished", message } };
   }
   if (intent === "placed" && !hasTargets) {
@@ -165,6 +166,22 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
   if (holdMessage !== undefined && !isConfirmed)
     return { action: "keep", state: "Held", blocker: { reason: "DeletionsHeld", message: holdMessage } };
   return evict;
+}
+
+/**
+ * Keeps a copy that cannot be read now. A deletion that is held stays held, and so does one that is confirmed, until it is done:
+ * otherwise it would be carried out, or its confirmation would be lost, because the cluster is Ready again.
+ */
+function keepUnread(blocker: Blocker, facts: EvictionFacts): EvictionAction {
+  const { intent, hasTargets, isReplaced, syncBlocker, volumeMessage, holdMessage, isConfirmed } = facts;
+  const isReplacedMove = intent === "placed" && hasTargets && isReplaced && volumeMessage === undefined;
+  const isHeld = holdMessage !== undefined && syncBlocker === undefined && (intent === "unplaced" || isReplacedMove);
+  if (!isHeld) return { action: "keep", state: "Evicting", blocker };
+  return {
+    action: "keep",
+    state: "Held",
+    blocker: isConfirmed ? blocker : { reason: "DeletionsHeld", message: holdMessage },
+  };
 }
 
 /** Identifies the version of a copy that TMC wrote: its generation, or its resourceVersion if the type has no generation. */

@@ -20,24 +20,28 @@ export function kubectlOurKindsCases(room: MakeKubectlRoom): void {
     return { ...here, name };
   };
 
-  it("prints registered clusters with Ready, Location and Age", async () => {
+  it("prints registered clusters with Ready, Reason, Version, Location and Age", async () => {
     const { ok, name } = await registered();
     const before = await ok(`get cr ${name}`);
-    expect(header(before)).toEqual(["NAME", "READY", "LOCATION", "AGE"]);
-    expect(table(before)).toEqual([{ NAME: name, READY: "", LOCATION: "us-west-2", AGE: anAge }]);
+    expect(header(before)).toEqual(["NAME", "READY", "REASON", "VERSION", "LOCATION", "AGE"]);
+    expect(table(before)).toEqual([
+      { NAME: name, READY: "", REASON: "", VERSION: "", LOCATION: "us-west-2", AGE: anAge },
+    ]);
     await ok(`patch cr ${name} --subresource=status --type=merge -p ${readyPatch}`);
     expect(table(await ok(`get clusterregistrations ${name}`))).toEqual([
-      { NAME: name, READY: "True", LOCATION: "us-west-2", AGE: anAge },
+      { NAME: name, READY: "True", REASON: ready.reason, VERSION: "", LOCATION: "us-west-2", AGE: anAge },
     ]);
   });
 
-  it("prints placements with Strategy, Ready and Age", async () => {
+  it("prints placements with Strategy, Clusters, Ready, Reason and Age", async () => {
     const { ok } = await room();
     const name = unique("placement");
     await ok("create -f -", { input: aPlacement(name) });
     const printed = await ok(`get wp ${name}`);
-    expect(header(printed)).toEqual(["NAME", "STRATEGY", "READY", "AGE"]);
-    expect(table(printed)).toEqual([{ NAME: name, STRATEGY: "RoundRobin", READY: "", AGE: anAge }]);
+    expect(header(printed)).toEqual(["NAME", "STRATEGY", "CLUSTERS", "READY", "REASON", "AGE"]);
+    expect(table(printed)).toEqual([
+      { NAME: name, STRATEGY: "RoundRobin", CLUSTERS: "", READY: "", REASON: "", AGE: anAge },
+    ]);
   });
 
   it("prints syncs with what belongs where", async () => {
@@ -53,10 +57,12 @@ export function kubectlOurKindsCases(room: MakeKubectlRoom): void {
         },
       },
     });
+    const status = JSON.stringify({ status: { clusterSummary: "east,west" } });
+    await ok(`patch wsync web --subresource=status --type=merge -p ${status}`);
     const printed = await ok("get wsync");
-    expect(header(printed)).toEqual(["NAME", "KIND", "WORKLOAD", "CLUSTERS", "READY", "AGE"]);
+    expect(header(printed)).toEqual(["NAME", "KIND", "WORKLOAD", "CLUSTERS", "READY", "REASON", "AGE"]);
     expect(table(printed)).toEqual([
-      { NAME: "web", KIND: "Deployment", WORKLOAD: "web", CLUSTERS: '["east","west"]', READY: "", AGE: anAge },
+      { NAME: "web", KIND: "Deployment", WORKLOAD: "web", CLUSTERS: "east,west", READY: "", REASON: "", AGE: anAge },
     ]);
   });
 

@@ -285,9 +285,9 @@ describe("examples", () => {
 describe("TMC's kinds", () => {
   it("TMC's kinds have short names and printer columns", () => {
     expect(kinds.map((kind) => [kind.shortNames, kind.categories, kind.columns.map((column) => column.name)])).toEqual([
-      [["cr"], ["kcp"], ["Ready", "Location", "Age"]],
-      [["wp"], ["kcp"], ["Strategy", "Ready", "Age"]],
-      [["wsync"], ["kcp"], ["Kind", "Workload", "Clusters", "Ready", "Age"]],
+      [["cr"], ["kcp"], ["Ready", "Reason", "Version", "Location", "Age", "Message"]],
+      [["wp"], ["kcp"], ["Strategy", "Clusters", "Ready", "Reason", "Age", "Message"]],
+      [["wsync"], ["kcp"], ["Kind", "Workload", "Clusters", "Ready", "Reason", "Age", "Message"]],
     ]);
   });
 

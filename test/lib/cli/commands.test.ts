@@ -48,6 +48,10 @@ NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE   REASON         VERSION   NODE
 east   us-east-1   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        <none>                    <none>
 west   us-west-2   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        upgrade=soon:NoSchedule   <none>
 `,
+  "cluster list -l region=us-west": `
+NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE
+west   us-west-2   Ready    12s ago          72s
+`,
   "cluster status east": `
 Name:             east
 Location:         us-east-1
@@ -293,6 +297,25 @@ describe("commands that change objects", () => {
     expect(Object.keys(rest).toSorted()).toEqual(["apiVersion", "kind", "spec"]);
   });
 
+  it("tmc placement describe says when a placement leaves a cluster that is not Ready", async () => {
+    const { client, clock, run } = workspace;
+    const address = { type: resourceTypes.registrations, name: "east" };
+    const { status } = await client.get<ClusterRegistration>(address);
+    const lastTransitionTime = new Date(clock.shown).toISOString();
+    const conditions = [
+      { type: "Ready", status: "False", reason: "ClusterUnhealthy", message: "", lastTransitionTime },
+    ];
+    const write = (body: object) => client.patch(address, { type: "merge", body }, { subresource: "status" });
+    await write({ status: { conditions } });
+    await decidePlacement(workspace, "edge");
+    clock.shown += 108_000;
+    const { out } = await run("placement describe edge");
+    clock.shown -= 108_000;
+    await write({ status });
+    await decidePlacement(workspace, "edge");
+    expect(out).toContain("is tolerated; moves at 00:06:12Z, in 3m12s\n");
+  });
+
   it("tmc placement create warns about a placement that selects no workloads, and --wait says so too", async () => {
     const create = workspace.run("placement create nothing --wait", { clock: systemClock });
     await eventually(() =>
@@ -309,6 +332,8 @@ describe("commands that change objects", () => {
     expect(out).toContain(
       "/nothing is Ready on east, but places no workloads: it has no workloadSelector, and selects nothing\n",
     );
+    const described = await workspace.run("placement describe nothing");
+    expect(described.out).toMatch(/^Workloads: +none: it has no workloadSelector, and selects nothing$/m);
     await workspace.run("placement delete nothing --yes");
   });
 
@@ -413,7 +438,7 @@ describe("commands that change objects", () => {
       ...metadata.annotations,
       [reconcileRequestedAnnotation]: "2026-01-01T00:01:12.000Z",
     });
-    await workspace.run("reconcile cluster east");
+    await workspace.run("reconcile cluster/east");
     const east = await workspace.client.get<ClusterRegistration>({ type: resourceTypes.registrations, name: "east" });
     expect(east.metadata.annotations).toHaveProperty([reconcileRequestedAnnotation]);
   });
@@ -426,6 +451,12 @@ describe("errors of commands", () => {
     ["explain shop --without-cluster nope", 2, 'cluster "nope": not registered; registered clusters: east, west'],
     ["explain", 2, "expected the name of a placement, or a manifest with -f"],
     ["explain -f /does/not/exist.yaml", 1, "/does/not/exist.yaml: no such file"],
+    ["reconcile thing a", 2, '"thing": unknown workload type'],
+    ["reconcile cluster", 2, '"cluster": name is required; expected kind/name, such as cluster/east'],
+    ["reconcile cluster/east west", 2, "expected kind/name, or kind and name as two arguments"],
+    ["reconcile cluster/root:east", 2, "expected a name, not a path; use --workspace for a path"],
+    ["reconcile deploy/nope -n shop", 1, 'deployment.apps "nope": not found in namespace shop'],
+    ["reconcile databases.v1.example.com/a", 1, "the server does not serve TMC's API"],
     ["reconcile placement nope", 1, 'WorkloadPlacement "nope": not found'],
     ["cluster register east --location y", 1, 'cluster "east": already registered'],
     ["placement create shop", 1, 'placement "shop": already exists'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ageOf, formatAge, formatFields, formatTable, textWidth } from "../../../lib/cli/output.ts";
+import { ageOf, formatAge, formatDeadline, formatFields, formatTable, textWidth } from "../../../lib/cli/output.ts";
 
 import { closestMatch } from "../../../lib/model/text.ts";
 
@@ -30,6 +30,22 @@ describe("ages", () => {
 
   it("ageOf returns undefined for a missing or invalid timestamp", () => {
     expect([ageOf(undefined, 0), ageOf("yesterday", 0)]).toEqual([undefined, undefined]);
+  });
+});
+
+describe("deadlines", () => {
+  const nowMs = Date.parse("2026-01-01T17:03:05Z");
+  it.each<[string, string]>([
+    ["2026-01-01T17:06:17Z", "at 17:06:17Z, in 3m12s"],
+    ["2026-01-01T17:03:35Z", "at 17:03:35Z, in 30s"],
+    ["2026-01-01T17:23:15Z", "at 17:23:15Z, in 20m10s"],
+    ["2026-01-01T21:13:05Z", "at 21:13:05Z, in 4h10m"],
+    ["2026-01-04T17:03:05Z", "at 2026-01-04T17:03:05Z, in 3d"],
+    ["2026-01-01T17:03:05Z", "at 17:03:05Z, now due"],
+    ["2026-01-01T17:03:00Z", "at 17:03:00Z, now due"],
+    ["soon", "at soon"],
+  ])("formatDeadline says when %s is due, and how long that is from now: %s", (timestamp, text) => {
+    expect(formatDeadline(timestamp, nowMs)).toBe(text);
   });
 });
 

@@ -1,7 +1,13 @@
 import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { completedArguments, completedOptions, parseWords } from "../../../lib/cli/completion-names.ts";
 import { allCommands, commandPath, createProgram } from "../../../lib/cli/program.ts";
+import { commitOf } from "../../../lib/cli/version.ts";
 import { cliPage } from "../../../scripts/docs/cli-page.ts";
+import { kcpVersion, kubernetesVersion } from "../../real/components.ts";
 import { tmc } from "./support.ts";
 
 describe("tmc", () => {
@@ -32,11 +38,15 @@ describe("tmc", () => {
       "cluster list -o jsn",
       "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see ./tmc cluster list --help",
     ],
-    ["reconcile thing a", "tmc: command-argument value 'thing' is invalid for argument 'kind'"],
+    ["placement list -l app=web,,", "found ','"],
     ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
     ["cluster register a --location b --label =x", "expected key=value"],
     ["cluster register a --location b --kubeconfig-secret name", "expected namespace/name or namespace/name/key"],
-    ["cluster register a --location b --taint x@y:Z", "taint"],
+    [
+      "cluster register a --location b --taint foo",
+      "expected key=value:effect or key:effect; the effects are NoSchedule, PreferNoSchedule and NoExecute",
+    ],
+    ["cluster register a --location b --taint x=y:NoSchedule@west", "expected key=value:effect or key:effect"],
     ["placement create a --clusters 0", "expected a whole number of at least 1"],
     ["placement create a --selector app=web,,", "found ','"],
     ["placement create a --selector size>3", "< and > are not supported"],
@@ -122,10 +132,48 @@ spec:
       const { code, out } = await tmc([...path.split(" ").slice(1), "--help"]);
       expect(code).toBe(0);
       expect(out).toContain(`Usage: ${path}`);
+      expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
       if (command.parent !== null) expect(command.summary()).toMatch(/^[A-Z][^.]+$/);
       for (const option of command.options) expect(option.description).toMatch(/^[A-Z]/);
     },
   );
+});
+
+describe("tmc version", () => {
+  it("tmc version prints the version, the commit, and the servers that the end-to-end tests run", async () => {
+    const { version } = JSON.parse(await readFile("package.json", "utf8"));
+    const { out } = await tmc(["version", "-o", "json"]);
+    const { commit, ...document } = JSON.parse(out);
+    expect(document).toEqual({
+      version,
+      node: process.version,
+      testedWith: { kcp: kcpVersion, kubernetes: kubernetesVersion },
+    });
+    expect(await tmc(["version"])).toEqual({
+      code: 0,
+      err: "",
+      out: `Version:       ${version}
+Commit:        ${commit ?? "unknown"}
+Node:          ${process.version}
+Tested with:   kcp ${kcpVersion}, Kubernetes ${kubernetesVersion}
+`,
+    });
+  });
+
+  it("reads the commit from git only in a clone of its own", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tmc-version-"));
+    const git = (...args: readonly string[]): string =>
+      execFileSync("git", ["-C", folder, "-c", "user.name=a", "-c", "user.email=a@b", ...args], { encoding: "utf8" });
+    expect(await commitOf(folder)).toBeUndefined();
+    git("init", "--quiet");
+    git("commit", "--quiet", "--allow-empty", "--message=first");
+    await mkdir(join(folder, "tmc"));
+    expect([await commitOf(folder), await commitOf(join(folder, "tmc"))]).toEqual([
+      git("rev-parse", "HEAD").trim(),
+      undefined,
+    ]);
+    await rm(folder, { recursive: true });
+  });
 });
 
 describe("tmc completion", () => {
@@ -133,6 +181,7 @@ describe("tmc completion", () => {
   const offered = (script: string, line: string): string[] => {
     const words = line.split(" ");
     const program = `${script}
+tmc() { printf '%s\\n' "called:$1:$2:$4" east; }
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})
 COMP_CWORD=${words.length - 1}
 _tmc
@@ -147,6 +196,13 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     ["tmc cluster register east --loc", ["--location"]],
     ["tmc completion ", ["bash", "zsh", "fish", "--help"]],
     ["tmc placement --help", ["--help"]],
+    ["tmc cluster list -o ", ["table", "wide", "json", "yaml"]],
+    ["tmc cluster list --output j", ["json"]],
+    ["tmc placement create a --strategy S", ["Spread"]],
+    ["tmc cluster drain ea", ["east"]],
+    ["tmc diff deploy/web --workspace root:a --cluster ea", ["east"]],
+    ["tmc cluster drain called", ["called:__names:clusters:drain"]],
+    ["tmc cluster drain --no", ["--no-wait"]],
   ])("tmc completion bash completes %j", async (line, completions) => {
     const { out } = await tmc(["completion", "bash"]);
     expect(offered(out, line)).toEqual(completions);
@@ -161,6 +217,25 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { out } = await tmc(["completion", "fish"]);
     expect(out).toContain("-a explain -d 'Explain which clusters a placement selects, and why'");
     expect(out).toContain("-l strategy -x -a 'RoundRobin Spread Affinity'");
+    expect(out).toContain("-a '(tmc __names placements (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'");
+  });
+});
+
+describe("names that complete a word", () => {
+  const commands = allCommands(createProgram());
+
+  it("completes arguments and options that exist", () => {
+    const paths = commands.map((command) => commandPath(command).replace(/^tmc ?/, ""));
+    expect(paths).toEqual(expect.arrayContaining([...completedArguments.keys()]));
+    const options = commands.flatMap((command) => command.options.map(({ long }) => long));
+    expect(options).toEqual(expect.arrayContaining([...completedOptions.keys()]));
+  });
+
+  it("are read with the connection options of the unfinished command line", () => {
+    expect(parseWords(["diff", "--workspace=root:a", "deploy/", "-n", "shop", "--kubeconfig"])).toEqual({
+      options: { workspace: "root:a", namespace: "shop" },
+      others: ["diff", "deploy/"],
+    });
   });
 });
 

@@ -86,6 +86,34 @@ test("nothing is written in a workspace before both kinds are listed, and a fail
   expect(health.report("ready").status).toBe("Healthy");
 });
 
+test("a controller starts without a workspace that does not answer, and serves it when it does", async () => {
+  const { tenants, clock, controller, pass } = await given({ workspaces: ["root:one", "root:two"] });
+  const [one = "", two = ""] = tenants.clusters;
+  for (const cluster of [one, two]) {
+    await tenants.at(cluster).create(registrations, aRegistration("east"));
+    await tenants.at(cluster).create(placements, aPlacement("web"));
+  }
+  const selectedIn = async (cluster: string) =>
+    statusOf(await tenants.at(cluster).get({ ...placements, name: "web" })).selectedClusters;
+  const hanging = tenants.kcp.faults.inject({
+    match: { logicalCluster: one },
+    effect: { kind: "partition", requests: "hang" },
+  });
+  const health = createHealthChecks({ clock });
+  const started = controller({ health });
+  const starting = started.start();
+  await pass(30_000);
+  expect(await selectedIn(two)).toEqual(["east"]);
+  expect(started.isSettled()).toBe(false);
+  expect(health.report("ready").checks.find(({ name }) => name === "hub")?.detail).toMatch(/^not listed yet: root:one/);
+  hanging.remove();
+  await pass(120_000);
+  await starting;
+  expect(await selectedIn(one)).toEqual(["east"]);
+  expect(started.logicalClusters.map(({ path }) => path)).toEqual(["root:one", "root:two"]);
+  expect(health.report("ready").status).toBe("Healthy");
+});
+
 test("a restarted controller evicts nothing before it has listed all workspaces, for at most a minute", async () => {
   const { tenants, clusters, controller, rest, pass } = await given({ workspaces: ["root:one", "root:two"] });
   const [one = "", two = ""] = tenants.clusters;

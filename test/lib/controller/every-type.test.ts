@@ -73,3 +73,54 @@ describe("every workload type in a whole controller", () => {
 function fieldsOf(status: unknown): string[] {
   return Object.keys(Object(status)).filter((field) => field !== "conditions");
 }
+
+describe("kubectl get in a workspace", () => {
+  /** The cells of one row by column, as kubectl prints them without `-o wide`. */
+  const printed = async (path: string): Promise<Record<string, unknown>> => {
+    const { text } = await stage.client.raw("GET", path, { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" });
+    const { columnDefinitions, rows } = JSON.parse(text) as {
+      columnDefinitions: { name: string; priority: number }[];
+      rows: { cells: unknown[] }[];
+    };
+    const cells = columnDefinitions.map(({ name }, at) => [name, rows[0]?.cells[at]] as const);
+    return Object.fromEntries(cells.filter((_, at) => columnDefinitions[at]?.priority === 0));
+  };
+
+  test("clusters, placements and sync records have readable columns", async () => {
+    const { items } = await stage.client.list<KubeObject & WorkloadSync>({ type: records, namespace: "shop" });
+    const record = items.find(({ spec: { workload } }) => workload.kind === "Service")?.metadata.name;
+    const own = "/apis/tmc.kcp.io/v1alpha1";
+    expect(await printed(`${own}/clusterregistrations/east`)).toMatchObject({
+      Name: "east",
+      Ready: "True",
+      Reason: "ClusterReady",
+      Version: expect.stringMatching(/^v1\.\d+/),
+    });
+    expect(await printed(`${own}/workloadplacements/shop`)).toMatchObject({
+      Strategy: "Spread",
+      Clusters: "east,west",
+      Ready: "True",
+      Reason: "PlacementReady",
+    });
+    expect(await printed(`${own}/namespaces/shop/workloadsyncs/${record}`)).toMatchObject({
+      Kind: "Service",
+      Clusters: "east,west",
+      Ready: "True",
+    });
+  });
+
+  test("a Service without a type is a ClusterIP", async () => {
+    const manifest = {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "plain" },
+      spec: { ports: [{ port: 80 }] },
+    };
+    const services: ResourceType = { group: "", version: "v1", plural: "services" };
+    await stage.client.create({ type: services, namespace: "shop" }, manifest);
+    expect(await printed("/api/v1/namespaces/shop/services/plain")).toMatchObject({
+      Type: "ClusterIP",
+      "Port(s)": "80/",
+    });
+  });
+});

@@ -33,6 +33,28 @@ test("controller flags that are not given have their defaults", () => {
 });
 
 const valid: Record<string, { flags: ControllerFlags; expected: object }> = {
+  "no leader election": { flags: {}, expected: { leaderElection: undefined } },
+  "a leader election in the cluster of the pod": {
+    flags: { leaderElect: true },
+    expected: { leaderElection: { name: "tmc-controller", durationSeconds: 15 } },
+  },
+  "a leader election in another cluster, for one shard": {
+    flags: {
+      leaderElect: true,
+      leaderElectKubeconfig: "host.kubeconfig",
+      leaderElectResourceNamespace: "tmc-system",
+      leaderElectLeaseDuration: "30s",
+      clusterShardId: "1/3",
+    },
+    expected: {
+      leaderElection: {
+        kubeconfig: "host.kubeconfig",
+        namespace: "tmc-system",
+        name: "tmc-controller-1",
+        durationSeconds: 30,
+      },
+    },
+  },
   "durations of several parts": {
     flags: { resyncPeriod: "1h30m", heartbeatInterval: "1.5m" },
     expected: { resyncSeconds: 5400, heartbeatSeconds: 90 },
@@ -224,6 +246,22 @@ const invalid: Record<string, { flags: ControllerFlags; message: string }> = {
   "a shard id beyond the number of shards": {
     flags: { clusterShardId: "3/3" },
     message: '--cluster-shard-id "3" is not one of 0 to 2',
+  },
+  "a kubeconfig for a leader election that is off": {
+    flags: { leaderElectKubeconfig: "host.kubeconfig" },
+    message: "--leader-elect-kubeconfig requires --leader-elect",
+  },
+  "a leader election of controllers that share a queue": {
+    flags: { leaderElect: true, queueUrl: "https://sqs.example/1/work.fifo" },
+    message: "--leader-elect has no use with --queue-url",
+  },
+  "a Lease that must be renewed all the time": {
+    flags: { leaderElect: true, leaderElectLeaseDuration: "1s" },
+    message: '--leader-elect-lease-duration "1s" is not between 3s and 1h',
+  },
+  "a name of a Lease that is none": {
+    flags: { leaderElect: true, leaderElectResourceName: "TMC" },
+    message: '--leader-elect-resource-name "TMC" is not a name like tmc-controller',
   },
   "an unknown hub": { flags: { hub: "etcd" }, message: '--hub "etcd" is not kcp or kubernetes' },
   "an unknown mode for the controllers of the hub": {

@@ -95,4 +95,37 @@ describe("status.placedWorkloads of a placement", () => {
     expect((await statusOf(stage, "p-0"))?.history).toMatchObject([{ reason: "FirstDecision" }]);
     expect(writes()).toBe(20);
   });
+
+  test("a placement that governs no workload says so, until it governs one", async () => {
+    const stage = await running();
+    const { client, pass } = stage;
+    const namespaces = ["shop"];
+    await client.create(placements, aPlacement("shop", { workloadSelector: { namespaces } }));
+    await client.create(placements, aPlacement("inert", {}));
+    await stage.settled();
+    await pass(5_000);
+    const selectionOf = async (name: string) =>
+      (await statusOf(stage, name))?.conditions?.find(({ type }) => type === "WorkloadsSelected");
+    expect(await selectionOf("inert")).toMatchObject({
+      status: "False",
+      reason: "NothingSelected",
+      message: "it has no workloadSelector, and selects nothing",
+    });
+    expect(await selectionOf("shop")).toMatchObject({ status: "False", reason: "NothingSelected" });
+
+    await client.create({ type: services, namespace: "shop" }, aService("web"));
+    await pass(10_000);
+    expect(await selectionOf("shop")).toBeUndefined();
+    // A later placement with the same selector governs nothing.
+    await client.create(placements, aPlacement("second", { workloadSelector: { namespaces } }));
+    await pass(40_000);
+    expect(await selectionOf("second")).toMatchObject({ reason: "NothingSelected" });
+    const writes = countWrites(stage);
+    await pass(25_000);
+    expect(writes()).toBe(0);
+
+    await client.delete({ type: services, namespace: "shop", name: "web" });
+    await pass(40_000);
+    expect(await selectionOf("shop")).toMatchObject({ reason: "NothingSelected" });
+  });
 });

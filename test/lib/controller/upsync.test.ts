@@ -4,6 +4,9 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import type { ControllerOptions } from "../../../lib/controller/parts.ts";
+import { formatKey, workloadKey } from "../../../lib/model/key.ts";
+import { createMetrics } from "../../../lib/observe/metrics.ts";
+import { shardOf } from "../../../lib/sources/shard.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
 import {
@@ -234,5 +237,42 @@ describe("a controller with upsync", () => {
     await pass(35_000);
     expect(writes()).toBe(0);
     expect(asked?.hits).toBe(0);
+  });
+
+  test("with shards, each shard upsyncs its own objects, whichever has the registration, and reads nothing while idle", async () => {
+    const shards = ["0", "1"];
+    const metrics = [createMetrics(), createMetrics()] as const;
+    const options = { shard: { id: "0", shards }, metrics: metrics[0] };
+    const { cluster, client, clusters, east, pass, settled } = await running({ options });
+    await settled({ shard: { id: "1", shards }, metrics: metrics[1] });
+    const ownerOf = (name: string) =>
+      shardOf(formatKey(workloadKey(cluster, { type: deployments, namespace: "shop", name })), shards);
+    const candidates = Array.from({ length: 100 }, (_, n) => `web-${n}`);
+    const names = shards.flatMap((id) => candidates.filter((name) => ownerOf(name) === id).slice(0, 2));
+    const upstream = async () =>
+      (await client.list<KubeObject>({ type: deployments, namespace: "shop" })).items.map(
+        ({ metadata }) => metadata.name,
+      );
+    const acted = (action: string) =>
+      metrics.map((each) =>
+        Number(
+          new RegExp(`^tmc_upsync_actions_total\\{action="${action}"\\} (\\d+)$`, "m").exec(each.render())?.[1] ?? 0,
+        ),
+      );
+
+    for (const name of names)
+      await east.create({ type: deployments, namespace: "shop" }, { ...web(), metadata: { name } });
+    await pass(20_000);
+    expect(await upstream()).toEqual(expect.arrayContaining(names));
+    expect(acted("created")).toEqual([2, 2]);
+    const asked = clusters
+      .get("east")
+      ?.faults.inject({ match: { verb: "get", resource: "deployments" }, effect: { kind: "delay", ms: 0 } });
+    await pass(35_000);
+    expect(asked?.hits).toBe(0);
+    for (const name of names) await east.delete({ type: deployments, namespace: "shop", name });
+    await pass(20_000);
+    expect(await upstream()).toEqual([]);
+    expect(acted("removed")).toEqual([2, 2]);
   });
 });

@@ -119,7 +119,12 @@ describe("decidePlacement in a mass failure", () => {
     });
     expect(status.conditions).toMatchObject([
       { type: "Ready", status: "True" },
-      { type: "EvictionsHeld", status: "True", reason: "MassFailureSuspected" },
+      {
+        type: "EvictionsHeld",
+        status: "True",
+        reason: "MassFailureSuspected",
+        message: expect.stringMatching(/; if they have failed, run: tmc confirm failure\/a$/),
+      },
     ]);
     expect(next).toEqual({ kind: "requeue", afterSeconds: massFailureRecheckSeconds });
     const again = decidePlacement({ placement: { ...placement, status }, clusters: clustersOf(failed), nowMs: now });

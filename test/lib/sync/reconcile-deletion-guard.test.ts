@@ -50,6 +50,42 @@ describe("the deletion guard in reconciles", () => {
     expect(names.filter((name) => has(name) === "east")).toEqual(["web-11"]);
   });
 
+  it("a deletion stays held when its cluster was not Ready meanwhile, however few remain", async () => {
+    await held();
+    for (const name of names.slice(0, 11)) world.apply(name, { replicas: 3 }, confirmed(name, "east"));
+    await world.settle(...names);
+    world.setReady("east", false);
+    await world.settle(...names);
+    expect(states("web-11")).toEqual({ east: "DeletionsHeld" });
+    world.setReady("east", true);
+    await world.settle(...names);
+    expect(has("web-11")).toBe("east");
+  });
+
+  it("deletions that are decided while their cluster is not Ready are held, and stay so when it is back", async () => {
+    world.place("shop", ["east"]);
+    for (const name of names) world.apply(name);
+    await world.settle(...names);
+    world.setReady("east", false);
+    world.placements.clear();
+    await world.settle(...names);
+    expect(states("web-3")).toEqual({ east: "DeletionsHeld" });
+    world.setReady("east", true);
+    await world.settle(...names);
+    expect(names.map(has)).toEqual(names.map(() => "east"));
+  });
+
+  it("a deletion that is confirmed while its cluster is not Ready is done when it is back", async () => {
+    await held();
+    world.setReady("east", false);
+    world.apply("web-3", { replicas: 3 }, confirmed("web-3", "east"));
+    await world.settle(...names);
+    expect(states("web-3")).toEqual({ east: "ClusterNotReady" });
+    world.setReady("east", true);
+    await world.settle(...names);
+    expect(names.filter((name) => has(name) === "")).toEqual(["web-3"]);
+  });
+
   it("a deletion stays held that another controller holds while this one has decided to delete", async () => {
     world.place("shop", ["east"]);
     for (const name of names) world.apply(name);

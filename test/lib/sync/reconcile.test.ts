@@ -164,6 +164,10 @@ describe("unknown state", () => {
     await world.settle("web");
     expect(has("web")).toBe("east west");
     expect(states("web")).toEqual({ east: "WorkloadVanished", west: "WorkloadVanished" });
+    expect(world.record("web")?.status?.clusters?.[0]?.message).toBe(
+      "the workload does not exist upstream, and its deletion was not observed; to delete its copies, run: " +
+        "tmc confirm deployments.v1.apps/web -n shop",
+    );
     const [id, record] = [...world.records][0] ?? [];
     if (id === undefined || record === undefined) throw new Error("no record");
     const annotations = { "tmc.kcp.io/confirm-deletions": `${holdId(record, "east")},${holdId(record, "west")}` };

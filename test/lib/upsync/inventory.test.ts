@@ -38,6 +38,7 @@ function inventoryOf({
     copies: { total: 0, byName: new Map() },
     isLogFull: false,
     confirmedCount: 0,
+    registration: "east",
     deletionGuard: defaultDeletionGuardSettings,
     ...rest,
   });
@@ -124,7 +125,9 @@ describe("the inventory of a cluster", () => {
         upstream: many(3).map((name, index) => [name, entry({ isDeletionObserved: index < observed })] as const),
       }).heldMessage;
     expect(heldOf(3)).toBeUndefined();
-    expect(heldOf(2)).toContain("3 of 3 upsynced objects no longer exist on the cluster");
+    expect(heldOf(2)).toBe(
+      "3 of 3 upsynced objects no longer exist on the cluster; to delete them in the workspace too, run: tmc confirm cluster/east",
+    );
   });
   it.each([
     ["holds objects with more copies on other clusters than may be deleted at once", 2, 51, 5_000, {}, true],

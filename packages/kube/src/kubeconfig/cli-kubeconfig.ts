@@ -17,7 +17,7 @@ export type CliKubeconfigOptions = Readonly<{
   context?: string | undefined;
 }>;
 
-/** No kubeconfig file exists; the message names those that were looked for. */
+/** No kubeconfig file exists; the message names the expected paths. */
 export class NoKubeconfigError extends ControllerError {}
 
 /**

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { describeCluster, formatClusters } from "../../../../lib/cli/cluster/cluster-view.ts";
+import { clusterTable, describeCluster } from "../../../../lib/cli/cluster/cluster-view.ts";
+import { formatTable } from "../../../../lib/cli/output.ts";
 import { aRegistration, aStatus } from "../../registration/registrations.ts";
 
 const nowMs = Date.parse("2026-01-01T00:00:00Z");
@@ -42,7 +43,8 @@ test("tmc cluster status and list show other registrations of the same cluster",
   ];
   const east = aRegistration({ status });
   expect(describeCluster(east, { ...surroundings, registrations })).toMatch(/^Same cluster: +west$/m);
-  const table = formatClusters(registrations, { wide: true, nowMs });
+  const { columns, rows } = clusterTable(registrations, { wide: true, nowMs });
+  const table = formatTable(columns, rows);
   expect(table).toMatch(/^NAME .* SAME CLUSTER$/m);
   expect(table).toMatch(/^east .* west$/m);
   expect(table).toMatch(/^west .* east$/m);

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
@@ -141,6 +142,33 @@ describe("tmc controller", () => {
       },
     );
     expect(err).toContain('"message":"kubeconfig cannot be read","name":"west","path":"/does/not/exist"');
+  });
+
+  it("tmc controller --leader-elect ends with an error when another process has taken its Lease", async () => {
+    const path = workspace.clusterKubeconfigs.get("east") ?? "";
+    const { endpoint } = parseKubeconfig(await readFile(path, "utf8"), { allow: "files" });
+    const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint) });
+    const leases = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+    const lease = { type: leases, namespace: "default", name: "tmc-test" };
+    const flags = ["--leader-elect", "--leader-elect-resource-name=tmc-test", "--leader-elect-lease-duration=3s"];
+    const { code, err } = await tmc(
+      [
+        ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo", ...fixed],
+        ...["--log-level", "2", ...flags, "--leader-elect-kubeconfig", path],
+      ],
+      {
+        onPrint: (text) => {
+          if (!text.includes("leader of the controllers") || text.includes("stranger")) return;
+          void client.patch(lease, { type: "merge", body: { spec: { holderIdentity: "stranger" } } });
+        },
+      },
+    );
+    expect(code).toBe(1);
+    expect(err).toContain("tmc: the Lease of the leader election is lost\n");
+    expect((await client.get<KubeObject>(lease)).spec).toMatchObject({ holderIdentity: "stranger" });
+    await client.close();
+    const inPod = await run("--workspace", "root:demo", "--leader-elect");
+    expect(inPod).toMatchObject({ code: 1, err: expect.stringContaining("does not run in a pod of a cluster") });
   });
 
   it("tmc controller passes its options to the controller", () => {

@@ -83,9 +83,13 @@ describe("controller manifests", () => {
     expect(args).toContain("--leader-elect");
     const command = controllerCommand(processIo);
     const { unknown } = command.parseOptions([...args]);
-    expect(unknown.filter((argument) => argument !== "--leader-elect")).toEqual([]);
+    expect(unknown).toEqual([]);
     const config = parseControllerFlags(command.opts());
-    expect(config).toMatchObject({ ...expected, kcpKubeconfig: "/etc/tmc/kcp/kubeconfig" });
+    expect(config).toMatchObject({
+      leaderElection: { kubeconfig: undefined, namespace: undefined, name: "tmc-controller", durationSeconds: 15 },
+      ...expected,
+      kcpKubeconfig: "/etc/tmc/kcp/kubeconfig",
+    });
     expect(ports).toEqual([
       { name: "metrics", containerPort: config.metricsPort },
       { name: "health", containerPort: config.healthPort },

@@ -196,6 +196,16 @@ describe("tmc reconcile with a queue", () => {
     expect(await sent()).toMatchObject([{ key: { logicalCluster: "1k2x", kind: "WorkloadPlacement", name: "web" } }]);
   });
 
+  it("tmc reconcile --queue-url --logical-cluster sends the key of a workload", async () => {
+    const outcome = await run("reconcile deploy/web -n shop --logical-cluster 1k2x");
+    expect(outcome).toEqual({ code: 0, out: "deployment.apps/web sent to the work queue\n", err: "" });
+    const key = { logicalCluster: "1k2x", kind: "Workload", name: "deployments.v1.apps/shop/web" };
+    expect(await sent()).toMatchObject([{ key, reason: "on-demand" }]);
+    expect((await run("reconcile deploy/web --logical-cluster 1k2x")).err).toBe(
+      "tmc: --logical-cluster requires --namespace for a workload\n",
+    );
+  });
+
   it("tmc reconcile --queue-url fails for an object that does not exist", async () => {
     const outcome = await workspace.run(`reconcile cluster nope --queue-url ${urls.work}`, {
       env: { ...env, KUBECONFIG: workspace.kubeconfig },

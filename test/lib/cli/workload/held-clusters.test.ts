@@ -22,6 +22,7 @@ function aRegistration(name: string, missing: number, { confirmed = 0, before }:
     copies: { total: 0, byName: new Map() },
     isLogFull: false,
     confirmedCount: confirmed,
+    registration: name,
     deletionGuard: defaultDeletionGuardSettings,
   });
   const conditions = decideUpsyncConditions({

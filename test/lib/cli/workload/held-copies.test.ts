@@ -4,6 +4,7 @@ import {
   confirmAnnotation,
   confirmationValue,
   findHeldCopies,
+  heldRows,
   withdrawnValue,
 } from "../../../../lib/cli/workload/held-copies.ts";
 import { parseWorkloadArgument } from "../../../../lib/cli/workload/workload-argument.ts";
@@ -67,5 +68,19 @@ describe("confirmation of held copies", () => {
     expect(withdrawnValue(west, annotated(`east@${at},west@${at}`))).toBe(`east@${at}`);
     expect(withdrawnValue(web, annotated(`east@${at},west@${at}`))).toBeNull();
     expect(withdrawnValue(web, undefined)).toBeNull();
+  });
+
+  it("are one row if many are held on a cluster for the same reason", () => {
+    const many = ["a", "b", "c", "d", "e"].map((name) => aRecord(name, name === "e" ? ["east", "west"] : ["east"]));
+    expect(heldRows(findHeldCopies(many))).toEqual([
+      ["shop", "5 copies: deployment.apps/a, deployment.apps/b, deployment.apps/c and 2 more", "east", "reason east"],
+      ["shop", "deployment.apps/e", "west", "reason west"],
+    ]);
+    const elsewhere = { ...aRecord("f", ["east"]), metadata: { name: "f", namespace: "other" } };
+    expect(heldRows(findHeldCopies([...many, elsewhere])).map(([namespace]) => namespace)).toEqual([
+      "2 namespaces",
+      "shop",
+    ]);
+    expect(heldRows(findHeldCopies(many.slice(0, 3)))).toHaveLength(3);
   });
 });

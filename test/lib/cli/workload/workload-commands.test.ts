@@ -7,8 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
+import { reconcileRequestedAnnotation } from "../../../../lib/relay/event-to-key/fingerprint.ts";
 import { volumeMessage } from "../../../../lib/sync/eviction/volumes.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "../placed.ts";
 import { tmc } from "../support.ts";
 
@@ -72,6 +74,7 @@ beforeAll(async () => {
       { type: "DeletionsHeld", status: "True", reason: "DeletionsHeld", message: "east: 12 of 12 copies" },
     ],
   });
+  await create(deployments, aDeployment("idle", 1));
   await create(secrets, {
     apiVersion: "v1",
     kind: "Secret",
@@ -90,21 +93,32 @@ afterAll(() => workspace.stop());
 const printed: Record<string, Readonly<{ code?: number; out?: string; err?: string }>> = {
   "workload list -n shop": {
     out: `
-NAME                  PLACEMENT   CLUSTERS   READY   STATUS    AGE
-deployment.apps/api   shop        2/2        4/4     Ready     90s
-deployment.apps/old   gone        0/0        -       Held      90s
-deployment.apps/web   shop        1/2        4/6     Applied   90s
+NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE
+deployment.apps/api    shop        2/2        4/4     Ready       90s
+deployment.apps/idle   <none>      0/0        -       NotPlaced   90s
+deployment.apps/old    gone        0/0        -       Held        90s
+deployment.apps/web    shop        1/2        4/6     Applied     90s
+secret/keys            keys        0/1        -       Pending     90s
 `,
   },
   "workload list deploy -A -o wide": {
     out: `
-NAMESPACE   NAME                  PLACEMENT   CLUSTERS   READY   STATUS    AGE   COPIES               MESSAGE
-shop        deployment.apps/api   shop        2/2        4/4     Ready     90s   east 2/2, west 2/2   ready on 2 of 2 clusters
-shop        deployment.apps/old   gone        0/0        -       Held      90s   east Held            no placement selects it; still on east
-shop        deployment.apps/web   shop        1/2        4/6     Applied   90s   east 3/3, west 1/3   ready on 1 of 2 clusters: west Progressing
+NAMESPACE   NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE   COPIES               MESSAGE
+shop        deployment.apps/api    shop        2/2        4/4     Ready       90s   east 2/2, west 2/2   ready on 2 of 2 clusters
+shop        deployment.apps/idle   <none>      0/0        -       NotPlaced   90s   <none>               no placement selects it
+shop        deployment.apps/old    gone        0/0        -       Held        90s   east Held            no placement selects it; still on east
+shop        deployment.apps/web    shop        1/2        4/6     Applied     90s   east 3/3, west 1/3   ready on 1 of 2 clusters: west Progressing
 `,
   },
-  "workload list sts -n shop": { err: "No placed workloads found in namespace shop.\n" },
+  "workload list deploy -n shop -l app!=web,app!=old": {
+    out: `
+NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE
+deployment.apps/api    shop        2/2        4/4     Ready       90s
+deployment.apps/idle   <none>      0/0        -       NotPlaced   90s
+`,
+  },
+  "workload list sts -n shop": { err: "No workloads found in namespace shop.\n" },
+  "workload list cm -n shop": { err: "No workloads found in namespace shop.\n" },
   "workload list -n shop -A": { code: 2, err: "tmc: --all-namespaces and --namespace exclude each other\n" },
   "workload list dploy -A": {
     code: 2,
@@ -183,7 +197,7 @@ To see it on its clusters, if your kubeconfig has a context for each of them:
 NAMESPACE   HELD                  CLUSTER   MESSAGE
 shop        deployment.apps/old   east      12 of 12 copies would leave at once
 `,
-    err: "Nothing was confirmed. Specify the held objects as listed, or --all.\n",
+    err: "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
   },
   "confirm --cluster west": { err: "No deletions are held.\n" },
   "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": no deletions are held\n' },
@@ -216,6 +230,11 @@ shop        no        no        labelSelector does not match the labels of the w
   "diff secret/keys -n shop --cluster west": {
     code: 2,
     err: "tmc: keys on west: not placed on this cluster; placement keys selects east\n",
+  },
+  "diff deploy/idle -n shop": { code: 2, err: "tmc: idle: no placement selects the workload\n" },
+  "diff deploy/web -n shop --cluster-kubeconfig a": {
+    code: 2,
+    err: "tmc: --cluster-kubeconfig requires --cluster\n",
   },
   "diff deploy/old -n shop --cluster east": {
     code: 2,
@@ -318,6 +337,132 @@ describe("output of workload commands", () => {
   });
 });
 
+describe("completion of names", () => {
+  it.each<[string, string]>([
+    ["__names clusters cluster drain e", "east\nwest\n"],
+    ["__names placements placement describe", "keys\nshop\n"],
+    [
+      "__names workloads diff -n shop",
+      "deployment.apps/api\ndeployment.apps/idle\ndeployment.apps/old\ndeployment.apps/web\nsecret/keys\n",
+    ],
+    ["__names workloads diff -n shop deploy/w", "deploy/api\ndeploy/idle\ndeploy/old\ndeploy/web\n"],
+    ["__names workloads workload status deploy w -n shop", "api\nidle\nold\nweb\n"],
+    ["__names workloads workload status secret w --namespace=shop", "keys\n"],
+    ["__names nothing", ""],
+  ])("tmc %s prints names", async (command, out) => {
+    expect(await workspace.run(command)).toEqual({ code: 0, out, err: "" });
+  });
+});
+
+describe("tmc reconcile", () => {
+  it.each(["reconcile deploy api -n shop", "reconcile deployment.apps/api -n shop"])(
+    "tmc %s requests a sync of the workload by an annotation",
+    async (command) => {
+      const { client, clock, run } = workspace;
+      const address = { type: deployments, namespace: "shop", name: "api" };
+      const annotate = (value: string | null) =>
+        client.patch(address, {
+          type: "merge",
+          body: { metadata: { annotations: { [reconcileRequestedAnnotation]: value } } },
+        });
+      await annotate(null);
+      expect(await run(command)).toEqual({ code: 0, out: "deployment.apps/api reconcile requested\n", err: "" });
+      const { metadata } = await client.get<KubeObject>(address);
+      expect(metadata.annotations?.[reconcileRequestedAnnotation]).toBe(new Date(clock.now()).toISOString());
+      await annotate(null);
+    },
+  );
+});
+
+describe("custom resources", () => {
+  const databases = { group: "example.com", version: "v1", plural: "databases" };
+  const spec = {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { plural: "databases", singular: "database", kind: "Database", listKind: "DatabaseList" },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+  };
+
+  it("tmc workload names the placement of a custom resource that the controller does not sync", async () => {
+    const { client, run, create, select } = workspace;
+    const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+    const metadata = { name: "databases.example.com" };
+    await client.create(
+      { type: crds },
+      { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata, spec },
+    );
+    const selector = { workloadTypes: [{ apiVersion: "example.com/v1", kind: "Database" }] };
+    await client.create(
+      { type: resourceTypes.placements },
+      {
+        apiVersion: "tmc.kcp.io/v1alpha1",
+        kind: "WorkloadPlacement",
+        metadata: { name: "data" },
+        spec: { workloadSelector: selector },
+      },
+    );
+    await select("data", "east");
+    await eventually(() =>
+      client.list({ type: databases }).then(
+        () => undefined,
+        (error: unknown) => `databases: ${String(error)}`,
+      ),
+    );
+    await create(databases, {
+      apiVersion: "example.com/v1",
+      kind: "Database",
+      metadata: { name: "main", namespace: "shop" },
+    });
+    const [status, list] = [
+      await run("workload status databases.v1.example.com/main -n shop"),
+      await run("workload list databases.v1.example.com -n shop"),
+    ];
+    await client.delete({ type: resourceTypes.placements, name: "data" });
+    const { err: unplaced } = await run("workload status databases.v1.example.com/main -n shop");
+    expect(status.err).toBe(
+      "tmc: database.example.com/main is not ready: placement data selects it, but no controller has reconciled it yet\n",
+    );
+    expect(list.out).toMatch(/^database.example.com\/main +data +0\/1 +- +Pending/m);
+    expect(unplaced).toBe("tmc: database.example.com/main is not ready: no placement selects it\n");
+  });
+});
+
+describe("tmc workload list --watch", () => {
+  it("prints a row that changes, and a name that is gone, until it is interrupted", async () => {
+    const { client, run, create } = workspace;
+    await create(deployments, aDeployment("brief", 1));
+    const interrupt = Promise.withResolvers<void>();
+    const [listed, changed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const onPrint = (text: string): void => {
+      listed.resolve();
+      if (text.includes("Deleting")) changed.resolve();
+      if (text.includes("is gone")) interrupt.resolve();
+    };
+    const ended = run("workload list deploy -n shop -w -l app=brief", { onPrint, interrupted: interrupt.promise });
+    await listed.promise;
+    const address = { type: deployments, namespace: "shop", name: "brief" };
+    const finalize = (finalizers: readonly string[]) =>
+      client.patch(address, { type: "merge", body: { metadata: { finalizers } } });
+    await finalize(["example.com/wait"]);
+    await client.delete(address);
+    await changed.promise;
+    await finalize([]);
+    expect(await ended).toEqual({
+      code: 0,
+      out: `NAME                    PLACEMENT   CLUSTERS   READY   STATUS      AGE
+deployment.apps/brief   <none>      0/0        -       NotPlaced   0s
+deployment.apps/brief   <none>      0/0        -       Deleting    0s
+`,
+      err: "deployment.apps/brief is gone\n",
+    });
+    expect(await run("workload list -w -o json")).toEqual({
+      code: 2,
+      out: "",
+      err: "tmc: --watch prints a table and excludes --output json\n",
+    });
+  });
+});
+
 describe("tmc explain of a workload that is held by its volumes", () => {
   it.each(["explain shop", "explain --workload deploy/web -n shop"])(
     "tmc %s names the workload, the claim, and what allows the move",
@@ -387,6 +532,22 @@ describe("tmc diff", () => {
 +        - image: nginx:1.27
 +          name: web
 `);
+  });
+
+  it("tmc diff without --cluster compares all clusters of the workload", async () => {
+    const { run } = workspace;
+    const [all, east, west] = [
+      await run("diff deploy/web -n shop"),
+      await run("diff deploy/web -n shop --cluster east"),
+      await run("diff deploy/web -n shop --cluster west"),
+    ];
+    expect(west.out).toContain("+++ west: deployment.apps/web\n");
+    expect(all).toEqual({ code: 1, out: east.out + west.out, err: "" });
+    const { items } = load((await run("diff deploy/web -n shop -o yaml")).out) as { items: readonly unknown[] };
+    expect(items).toEqual([
+      load((await run("diff deploy/web -n shop --cluster east -o yaml")).out),
+      load((await run("diff deploy/web -n shop --cluster west -o yaml")).out),
+    ]);
   });
 
   it("tmc diff -o yaml prints the manifest", async () => {

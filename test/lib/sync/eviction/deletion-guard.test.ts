@@ -128,7 +128,7 @@ describe("the deletion guard", () => {
       },
       [],
     ],
-    "does not count copies on a cluster that is not Ready": [
+    "counts copies that were to be evicted while their cluster was not Ready": [
       {
         records: [
           [
@@ -140,7 +140,7 @@ describe("the deletion guard", () => {
         ],
         selected: { shop: ["west"] },
       },
-      [],
+      ["east", "west"],
     ],
     "does not count copies that the placement evicted by itself": [
       { records: [[50, "shop", ["east", "west"]]], selected: { shop: ["west"] }, evicted: { shop: ["east"] } },
@@ -157,11 +157,24 @@ describe("the deletion guard", () => {
   };
   it.each(Object.entries(rows))("%s", (_, [given, held]) => {
     const guard = guardOf(given);
-    expect(["east", "west"].filter((name) => guard(name) !== undefined)).toEqual(held);
+    expect(["east", "west"].filter((name) => guard(name, undefined) !== undefined)).toEqual(held);
   });
 
-  it("reports how many deletions are held and how to confirm them", () => {
-    const guard = guardOf({ records: [[11, "shop", ["east"]]], selected: {} });
-    expect(guard("east")).toBe('11 of 11 copies in the workspace would be deleted at once; confirm with "tmc confirm"');
+  it("reports how many deletions are held, what keeps the copies, and the command that deletes them", () => {
+    const all = guardOf({ records: [[11, "shop", ["east"]]], selected: {} });
+    expect(all("east", "shop")).toBe(
+      "11 of 11 copies in the workspace would be deleted at once; to keep them, restore placement shop or the labels that it " +
+        "selects; to delete them, run: tmc confirm --all",
+    );
+    const some = guardOf({
+      records: [
+        [11, "shop", ["east"]],
+        [50, "rest", ["west"]],
+      ],
+      selected: { rest: ["west"] },
+    });
+    expect(some("east", undefined)).toBe(
+      "11 of 11 copies on cluster east would be deleted at once; to delete them, run: tmc confirm --all --cluster east",
+    );
   });
 });

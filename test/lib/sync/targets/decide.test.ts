@@ -197,6 +197,7 @@ describe("decideEviction", () => {
     syncBlocker: undefined,
     holdMessage: undefined,
     isConfirmed: false,
+    confirmCommand: "tmc confirm deploy/web -n shop",
   };
   const gone = { action: "remove", uid: "u1" };
   const rows: Record<string, readonly [Partial<EvictionFacts>, object]> = {
@@ -269,6 +270,22 @@ describe("decideEviction", () => {
     "deletes a claim that no placement selects": [{ isClaim: true, intent: "unplaced", hasTargets: false }, gone],
     "does not evict a copy on a cluster that is not Ready": [
       { targetCluster: silent },
+      { action: "keep", state: "Evicting", blocker: { reason: "ClusterNotReady" } },
+    ],
+    "holds a copy on a cluster that is not Ready if too many would be deleted": [
+      { targetCluster: silent, intent: "unplaced", hasTargets: false, holdMessage: "many" },
+      { action: "keep", state: "Held", blocker: { reason: "DeletionsHeld", message: "many" } },
+    ],
+    "holds a copy that could not be read if too many would be deleted": [
+      { downstreamState: { kind: "unknown", message: "timed out" }, holdMessage: "many" },
+      { action: "keep", state: "Held", blocker: { reason: "DeletionsHeld", message: "many" } },
+    ],
+    "keeps a confirmed deletion held until the cluster is Ready": [
+      { targetCluster: silent, holdMessage: "many", isConfirmed: true },
+      { action: "keep", state: "Held", blocker: { reason: "ClusterNotReady" } },
+    ],
+    "does not hold the copy of a deleted workload on a cluster that is not Ready": [
+      { targetCluster: silent, intent: "deleted", holdMessage: "many" },
       { action: "keep", state: "Evicting", blocker: { reason: "ClusterNotReady" } },
     ],
     "does not treat a copy that could not be read as gone": [
