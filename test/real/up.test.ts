@@ -67,6 +67,6 @@ describe("real:up", () => {
     await eventually(async () => {
       const left = await listGroups(groups);
       return left.length === 0 ? undefined : `still missing: the end of ${JSON.stringify(left)}`;
-    }, 5_000);
+    }, 60_000);
   }, 120_000);
 });

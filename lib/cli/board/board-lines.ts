@@ -192,7 +192,7 @@ function hintLines({ hints, bindings }: BoardState): readonly Line[] {
 const legend: Line = (
   [
     ["good", "ready"],
-    ["warn", "changing, or needs attention"],
+    ["warn", "changing, or degraded"],
     ["bad", "not ready"],
     ["dim", "being deleted"],
   ] as const
