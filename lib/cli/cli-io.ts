@@ -91,6 +91,11 @@ export const processIo: CliIo = {
   },
 };
 
+/** Whether to use color on a terminal: NO_COLOR (https://no-color.org), FORCE_COLOR=0 and TERM=dumb turn it off. */
+export function usesColor({ NO_COLOR = "", FORCE_COLOR = "", TERM }: CliIo["env"]): boolean {
+  return NO_COLOR === "" && FORCE_COLOR !== "0" && FORCE_COLOR !== "false" && TERM !== "dumb";
+}
+
 /** An invalid command line; the exit code is 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";

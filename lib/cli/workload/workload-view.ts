@@ -118,6 +118,10 @@ function readinessOf(
       `generation ${generation} has not been reconciled yet; the last one is ${observedGeneration ?? "none"}`,
     );
   }
+  if (readyCondition.reason === "NotPlaced") {
+    const where = copies.length === 0 ? "" : `; ${readyCondition.message}`;
+    return notReady("NotPlaced", `no placement selects it${where}`);
+  }
   if (readyCondition.status !== "True") return notReady(readyCondition.reason, readyCondition.message);
   const stale = copies.filter(({ isTarget, state }) => isTarget && state === "Stale");
   if (stale.length > 0) {
