@@ -23,7 +23,10 @@ export async function withVersion(version: string): Promise<readonly VersionedFi
     "charts/tmc/Chart.yaml": (text) => text.replace(/^(version|appVersion): .*$/gm, `$1: ${version}`),
     // The names of images and archives that a reader builds.
     "docs/install.md": (text) =>
-      text.replace(new RegExp(String.raw`\b(tmc-(?:(?:controller|relay):)?)${versionPattern}\b`, "g"), `$1${version}`),
+      text.replace(
+        new RegExp(String.raw`\b(tmc-(?:chart-|(?:controller|relay):)?)${versionPattern}\b`, "g"),
+        `$1${version}`,
+      ),
     "package-lock.json": (text) =>
       editJson<{ packages: Record<string, Manifest> } & Manifest>(text, (lock) => {
         lock.version = version;

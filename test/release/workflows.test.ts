@@ -98,5 +98,7 @@ describe("the workflows", () => {
     ]);
     expect(jobs.images).toMatchObject({ strategy: { matrix: { target: [...imageTargets] } } });
     expect(text).toContain("--provenance --access public");
+    // An empty host is the default registry of Docker, which would get the token of the run.
+    expect(jobs.files?.steps.map(({ run }) => run)).toContain('test -n "$IMAGE_REGISTRY"');
   });
 });
