@@ -18,6 +18,7 @@ export const completedArguments: ReadonlyMap<string, CompletedObjects> = new Map
 export const completedOptions: ReadonlyMap<string, CompletedObjects> = new Map([
   ["--cluster", "clusters"],
   ["--without-cluster", "clusters"],
+  ["--placement", "placements"],
   ["--workload", "workloads"],
   ["--for", "workloads"],
 ]);

@@ -4,7 +4,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { Argument, Command } from "commander";
 import { recordName } from "../../sync/ownership/record.ts";
 import { type CliIo, CommandExit, confirmDeletion, UsageError } from "../cli-io.ts";
-import { collectList } from "../names.ts";
+import { collectList, parseName } from "../names.ts";
 import {
   findRegistration,
   type NamespaceOptions,
@@ -45,7 +45,7 @@ import { unlessNotFound } from "./workload-read.ts";
 
 type ConfirmOptions = WorkspaceOptions &
   NamespaceOptions &
-  Readonly<{ all?: true; cluster?: readonly string[]; yes?: true; wait: boolean; timeout: number }>;
+  Readonly<{ all?: true; cluster?: readonly string[]; placement?: string; yes?: true; wait: boolean; timeout: number }>;
 
 const help = `
 TMC holds the deletion of copies when very many would be deleted at once, which
@@ -77,6 +77,9 @@ Examples:
   # Confirm the deletion of upsynced objects that no longer exist on a cluster
   tmc confirm cluster/east
 
+  # Confirm the deletion of all copies that a deleted placement has left
+  tmc confirm --all --placement web
+
   # Confirm that a cluster has failed, so that placements move to other clusters
   tmc confirm failure/east
 
@@ -97,14 +100,16 @@ export function confirmCommand(io: CliIo): Command {
             "Workloads as kind/name, upsynced objects of a cluster as cluster/name, or failed clusters as failure/name",
           ),
         )
-        .option(
-          "--all",
-          "Confirm everything that is held; with --namespace, only the copies of workloads in that namespace",
-        )
+        .option("--all", "Confirm everything that is held; with --namespace or --placement, only copies of workloads")
         .option(
           "--cluster <name>",
           "Only confirm deletions on this cluster; can be repeated or comma-separated",
           collectList,
+        )
+        .option(
+          "--placement <name>",
+          "Only confirm deletions of copies of the workloads that this placement selected last",
+          parseName,
         )
         .option("-y, --yes", "Do not ask for confirmation")
         .option("--no-wait", "Do not wait until the objects are deleted")
@@ -159,10 +164,14 @@ async function findHeld(workspace: OpenWorkspace, names: readonly string[], opti
     .filter((name) => parseClusterArgument(name) === undefined && parseFailureArgument(name) === undefined)
     .map((name) => parseWorkloadArgument(name));
   if (names.length === 0) {
-    // Upsynced objects are held per cluster, regardless of their namespaces, so a namespace excludes them.
-    const registrations = options.namespace === undefined ? await workspace.registrations() : [];
+    // Upsynced objects are held per cluster, regardless of namespaces and placements, so these exclude them.
+    const isLimited = options.namespace !== undefined || options.placement !== undefined;
+    const registrations = isLimited ? [] : await workspace.registrations();
     return {
-      copies: findHeldCopies(await workspace.syncRecords(options.namespace), { clusters: options.cluster }),
+      copies: findHeldCopies(await workspace.syncRecords(options.namespace), {
+        placement: options.placement,
+        clusters: options.cluster,
+      }),
       upsync: findHeldUpsync(registrations, options.cluster),
       // A failure is confirmed by name only: evictions of all clusters at once are what the hold prevents.
       evictions:
@@ -172,7 +181,7 @@ async function findHeld(workspace: OpenWorkspace, names: readonly string[], opti
     };
   }
   const records = workloads.length === 0 ? [] : await workspace.syncRecords(namespaceOf(options, workspace));
-  const copies = findHeldCopies(records, { workloads, clusters: options.cluster });
+  const copies = findHeldCopies(records, { workloads, placement: options.placement, clusters: options.cluster });
   const [notHeld] = workloads.filter(({ type, name }) =>
     copies.every(({ syncRecord }) => syncRecord.metadata.name !== recordName({ type, name })),
   );

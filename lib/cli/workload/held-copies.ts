@@ -17,6 +17,8 @@ export type HeldCopies = Readonly<{
 export type HeldFilter = Readonly<{
   /** Limits the result to these workloads. */
   workloads?: readonly Pick<NamedWorkload, "type" | "name" | "kind">[] | undefined;
+  /** Limits the result to the workloads of this placement. */
+  placement?: string | undefined;
   /** Limits the result to these clusters. */
   clusters?: readonly string[] | undefined;
 }>;
@@ -24,9 +26,10 @@ export type HeldFilter = Readonly<{
 /** Finds held copies, sorted by namespace and name. */
 export function findHeldCopies(
   records: readonly WorkloadSync[],
-  { workloads, clusters }: HeldFilter = {},
+  { workloads, placement, clusters }: HeldFilter = {},
 ): readonly HeldCopies[] {
   return records
+    .filter(({ spec }) => placement === undefined || spec.placement === placement)
     .filter((record) => workloads === undefined || workloads.some((each) => isRecordOf(record, each)))
     .map((record) => ({
       namespace: record.metadata.namespace ?? "",

@@ -77,10 +77,9 @@ export function createDeletionGuard({
   return (targetCluster, placement) => {
     const count = byCluster.get(targetCluster);
     if (exceedsLimit(tenant, settings))
-      return formatHold(tenant, { where: "in the workspace", placement, command: "tmc confirm --all" });
+      return formatHold(tenant, { where: "in the workspace", placement, targetCluster: undefined });
     if (count === undefined || !exceedsLimit(count, settings)) return undefined;
-    const command = `tmc confirm --all --cluster ${targetCluster}`;
-    return formatHold(count, { where: `on cluster ${targetCluster}`, placement, command });
+    return formatHold(count, { where: `on cluster ${targetCluster}`, placement, targetCluster });
   };
 }
 
@@ -102,12 +101,17 @@ export function isIntended({ name, targetCluster, placement }: EvictedCopy): boo
   return placement?.status?.evictedClusters?.some((each) => each.cluster === name) === true;
 }
 
-type HoldScope = Readonly<{ where: string; placement: string | undefined; command: string }>;
+type HoldScope = Readonly<{ where: string; placement: string | undefined; targetCluster: string | undefined }>;
 
 /** The same text for all copies of a placement in the scope of the hold, so that a list can sum them up. */
-function formatHold({ total, evicted }: CopyCount, { where, placement, command }: HoldScope): string {
+function formatHold({ total, evicted }: CopyCount, { where, placement, targetCluster }: HoldScope): string {
   const undo =
     placement === undefined ? "" : `to keep them, restore placement ${placement} or the labels that it selects; `;
+  const [ofPlacement, onCluster] = [
+    placement === undefined ? "" : ` --placement ${placement}`,
+    targetCluster === undefined ? "" : ` --cluster ${targetCluster}`,
+  ];
+  const command = `tmc confirm --all${ofPlacement}${onCluster}`;
   return `${evicted} of ${total} copies ${where} would be deleted at once; ${undo}to delete them, run: ${command}`;
 }
 

@@ -35,6 +35,9 @@ describe("the deletion guard in reconciles", () => {
     expect(world.record("web-3")?.status?.conditions).toContainEqual(
       expect.objectContaining({ type: "DeletionsHeld", status: "True" }),
     );
+    expect(world.record("web-3")?.spec.placement).toBe("shop");
+    const command = "; to delete them, run: tmc confirm --all --placement shop";
+    expect(world.record("web-3")?.status?.clusters?.[0]?.message).toContain(command);
     expect(world.events).toContainEqual(expect.objectContaining({ type: "Warning", reason: "DeletionsHeld" }));
     expect(world.copyActions.filter(({ action }) => action === "held")).toHaveLength(12);
     world.apply("web-3", { replicas: 3 }, confirmed("web-3", "east"));

@@ -200,6 +200,14 @@ shop        deployment.apps/old   east      12 of 12 copies would leave at once
     err: "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
   },
   "confirm --cluster west": { err: "No deletions are held.\n" },
+  "confirm --all --placement shop": { err: "No deletions are held.\n" },
+  "confirm --placement gone": {
+    out: `
+NAMESPACE   HELD                  CLUSTER   MESSAGE
+shop        deployment.apps/old   east      12 of 12 copies would leave at once
+`,
+    err: "Nothing was confirmed. Specify held objects, or --all; tmc workload list -A shows all held workloads.\n",
+  },
   "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": no deletions are held\n' },
   "confirm deploy/old --all": { code: 2, err: "tmc: --all cannot be combined with names\n" },
   "confirm cluster/east": { code: 1, err: 'tmc: cluster "east": no deletions of upsynced objects are held\n' },
@@ -708,6 +716,7 @@ deployment.apps/old in shop: deleted from east
       await writeHeld("True", "DeletionsHeld", 15);
       expect((await run("confirm --cluster west")).out).toBe(shown);
       expect((await run("confirm -n shop --cluster west")).err).toBe("No deletions are held.\n");
+      expect((await run("confirm --all --placement shop --cluster west")).err).toBe("No deletions are held.\n");
       expect(await run("confirm cluster/west", { answer: false })).toMatchObject({
         err: "tmc: canceled, nothing was changed\n",
       });

@@ -164,7 +164,7 @@ describe("the deletion guard", () => {
     const all = guardOf({ records: [[11, "shop", ["east"]]], selected: {} });
     expect(all("east", "shop")).toBe(
       "11 of 11 copies in the workspace would be deleted at once; to keep them, restore placement shop or the labels that it " +
-        "selects; to delete them, run: tmc confirm --all",
+        "selects; to delete them, run: tmc confirm --all --placement shop",
     );
     const some = guardOf({
       records: [
