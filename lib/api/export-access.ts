@@ -109,6 +109,14 @@ export function serviceAccess(): readonly object[] {
     ...roleInNamespace("tmc:hub-identity", accountNamespace, [
       { apiGroups: [""], resources: ["configmaps"], resourceNames: [hubRecordName], verbs: ["get", "update"] },
     ]),
+    // Leader election, and the Leases by which controllers compare their settings.
+    ...roleInNamespace("tmc:leases", accountNamespace, [
+      {
+        apiGroups: ["coordination.k8s.io"],
+        resources: ["leases"],
+        verbs: ["get", "list", "create", "update", "delete"],
+      },
+    ]),
     // Events about cluster-scoped objects are in the namespace `default`. A repeated Event is patched to raise its count.
     ...roleInNamespace("tmc:worker", "default", [
       { apiGroups: [""], resources: ["events"], verbs: ["get", "create", "patch"] },

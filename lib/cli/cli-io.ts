@@ -41,6 +41,8 @@ export interface CliIo {
   readonly directory: string;
   /** Undefined when standard output is not a terminal. */
   readonly terminal: Terminal | undefined;
+  /** Whether standard error is a terminal. @default false */
+  readonly isErrTerminal?: boolean;
   /** Asks the user a yes/no question; undefined when standard input or error is not a terminal. */
   confirm(question: string): Promise<boolean | undefined>;
   /** Reads standard input to its end. */
@@ -68,6 +70,9 @@ export const processIo: CliIo = {
       interrupt: () => process.kill(process.pid, "SIGINT"),
     };
   },
+  get isErrTerminal() {
+    return process.stderr.isTTY;
+  },
   confirm: async (question) => {
     if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
     // The question goes to standard error, because a program may read standard output.
@@ -85,6 +90,11 @@ export const processIo: CliIo = {
     return () => void process.off("exit", task);
   },
 };
+
+/** Whether to use color on a terminal: NO_COLOR (https://no-color.org), FORCE_COLOR=0 and TERM=dumb turn it off. */
+export function usesColor({ NO_COLOR = "", FORCE_COLOR = "", TERM }: CliIo["env"]): boolean {
+  return NO_COLOR === "" && FORCE_COLOR !== "0" && FORCE_COLOR !== "false" && TERM !== "dumb";
+}
 
 /** An invalid command line; the exit code is 2. */
 export class UsageError extends Error {

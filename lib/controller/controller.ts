@@ -1,6 +1,7 @@
 import { systemClock } from "@tmc/kube/clock.ts";
 import { defaultControllerSettings, tenantConcurrencyOf, tenantCpuShareOf } from "../engine/settings.ts";
 import type { WorkKey } from "../model/key.ts";
+import type { Check } from "../observe/health.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { registerQueueGauges } from "../observe/recorders.ts";
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
@@ -151,6 +152,7 @@ function createLifecycle(
   const { options, health, cache, workloads, scope, stopping, backend } = parts;
   let run: ControllerRun | undefined;
   let announced: Promise<void> | undefined;
+  let check: Check | undefined;
   let started: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
   const controller: SharingController = {
@@ -161,7 +163,7 @@ function createLifecycle(
     },
     start: () => {
       started ??= (async () => {
-        const check = health.register("workspaces");
+        check = health.register("workspaces");
         try {
           const found = await scope.find();
           if (stopping.signal.aborted) return;
@@ -187,6 +189,8 @@ function createLifecycle(
         await started?.catch(() => {}); // the caller of start has the error
         await run?.stop();
         await announced;
+        // Another controller of this process may follow.
+        check?.remove();
       })();
       return stopped;
     },

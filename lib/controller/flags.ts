@@ -43,6 +43,8 @@ export type ControllerFlags = SourceFlags &
     /** CIDRs, repeated or comma-separated. */
     allowEndpoints?: readonly string[] | undefined;
     allowPrivateEndpoints?: boolean | undefined;
+    /** `text` or `json`. */
+    logFormat?: string | undefined;
     /** The work queue on SQS, instead of one in memory. */
     queueUrl?: string | undefined;
     leaderElect?: boolean | undefined;
@@ -63,6 +65,8 @@ export type LeaderElectionConfig = Readonly<{
   name: string;
   durationSeconds: number;
 }>;
+
+export type LogFormat = "text" | "json";
 
 /** The validated configuration of a controller. */
 export type ControllerConfig = Readonly<{
@@ -85,6 +89,8 @@ export type ControllerConfig = Readonly<{
   healthPort: number;
   /** Like klog: 0 is errors only, 2 the default, 4 and more for debugging. */
   logLevel: number;
+  /** Undefined: text on a terminal, JSON otherwise. */
+  logFormat: LogFormat | undefined;
   resyncSeconds: number;
   workers: number;
   syncWorkers: number;
@@ -165,6 +171,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     metricsPort,
     healthPort,
     logLevel: wholeNumber("log-level", given.logLevel, 0, 10),
+    logFormat: logFormatOf(flags, addError),
     resyncSeconds: seconds("resync-period", given.resyncPeriod, 1, 24 * 3600),
     workers: wholeNumber("worker-count", given.workerCount, 1, 100),
     syncWorkers: wholeNumber("sync-worker-count", given.syncWorkerCount, 1, 1000),
@@ -202,6 +209,12 @@ function defaultEventsPerSecond({ queueUrl }: ControllerFlags): number {
 const optionOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 type AddError = (option: string, why: string) => void;
+
+function logFormatOf({ logFormat }: ControllerFlags, addError: AddError): LogFormat | undefined {
+  if (logFormat === undefined || logFormat === "text" || logFormat === "json") return logFormat;
+  addError("log-format", `"${logFormat}" is not text or json`);
+  return undefined;
+}
 
 function definedOf(
   flags: ControllerFlags,

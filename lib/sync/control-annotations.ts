@@ -9,6 +9,8 @@ export const controlAnnotations = {
   targetClusters: "tmc.kcp.io/target-clusters",
   /** Comma-separated names: these clusters get no copy. */
   excludedClusters: "tmc.kcp.io/exclude-clusters",
+  /** `all`: a Job runs on all selected clusters instead of one; see `limitJob` in decide.ts. */
+  jobClusters: "tmc.kcp.io/job-clusters",
   /** Comma-separated ids of held deletions that a user has confirmed; see `holdId` in eviction/deletion-guard.ts. */
   confirmedDeletions: "tmc.kcp.io/confirm-deletions",
 } as const;
@@ -29,6 +31,8 @@ export type Controls = Readonly<{
   /** What is wrong with the sync annotation; undefined when its value is accepted. Sync is on then. */
   syncAnnotationError: string | undefined;
   allows: (targetCluster: string) => boolean;
+  /** Whether a Job runs on all selected clusters. */
+  isOnAllClusters: boolean;
   /** Ids of the held deletions that were confirmed. */
   confirmedHolds: ReadonlySet<string>;
 }>;
@@ -48,6 +52,7 @@ export function controlsOf(workload: Pick<Workload, "metadata"> | undefined): Co
     syncAnnotationError: syncValueError(syncValue),
     allows: (targetCluster) =>
       (allowed === undefined || allowed.has(targetCluster)) && excluded?.has(targetCluster) !== true,
+    isOnAllClusters: annotations[controlAnnotations.jobClusters] === "all",
     confirmedHolds: parseNames(annotations[controlAnnotations.confirmedDeletions]) ?? new Set(),
   };
 }

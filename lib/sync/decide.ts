@@ -1,9 +1,10 @@
-import { byKey } from "@tmc/kube/compare.ts";
+import { createHash } from "node:crypto";
+import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { controlsOf } from "./control-annotations.ts";
 import { type Reference, referenceId } from "./dependencies/references.ts";
-import type { Workload } from "./sync-objects.ts";
+import type { CopyRecord, Workload } from "./sync-objects.ts";
 
 /** The facts about a workload that decide where it should be. Nothing is known about its copies yet. */
 export type IntentFacts = Readonly<{
@@ -20,6 +21,8 @@ export type IntentFacts = Readonly<{
   upsyncOriginCluster?: string | undefined;
   /** Clusters that have a copy, or may have one, that no record names. */
   unrecordedClusters?: readonly string[] | undefined;
+  /** Clusters to which a copy has been written. @default those of the record */
+  writtenClusters?: readonly string[] | undefined;
   /** Clusters that have data of the workload, which must not move without it. @default none: the workload may move */
   volumeClusters?: readonly string[] | undefined;
 }>;
@@ -52,9 +55,10 @@ export function decideIntent(facts: IntentFacts): Intent {
   const placement = kind === "placed" ? facts.placement : undefined;
   const references = kind === "placed" ? facts.references : [];
   const { allows } = controlsOf(workload);
-  const selected = (placement?.status?.selectedClusters ?? []).filter(
+  const allowed = (placement?.status?.selectedClusters ?? []).filter(
     (name) => name !== upsyncOriginCluster && allows(name),
   );
+  const selected = limitJob(allowed, { ...facts, placement });
   // If no cluster is selected, the copies are kept without being targets.
   const heldClusters =
     selected.length === 0 ? [] : volumeClusters.filter((name) => !selected.includes(name)).toSorted();
@@ -72,6 +76,50 @@ export function decideIntent(facts: IntentFacts): Intent {
     references,
     recordedReferences: mergeReferences(record?.spec.references ?? [], references),
   };
+}
+
+/** The clusters to which the copies have been written. */
+export function writtenClustersOf(copies: readonly CopyRecord[]): readonly string[] {
+  return copies.flatMap(({ name, appliedHash }) => (appliedHash === undefined ? [] : [name]));
+}
+
+type JobFacts = Readonly<{
+  /** Without its type, the record says it. */
+  workload: (Pick<Workload, "metadata"> & Partial<Workload>) | undefined;
+  record: WorkloadSync | undefined;
+}> &
+  Partial<Pick<IntentFacts, "placement" | "unrecordedClusters" | "writtenClusters">>;
+
+/**
+ * Limits the clusters that may have a copy to one if the workload is a Job: a Job on two clusters would do its work twice. A
+ * Job stays where it was written, and else where the record or a lost record may have it. A new Job goes to the cluster with
+ * the highest score that accepts new workloads; between equal ones its name decides, so that Jobs are distributed.
+ */
+export function limitJob(selected: readonly string[], facts: JobFacts): readonly string[] {
+  const { workload, record, placement, unrecordedClusters = [] } = facts;
+  const { apiVersion, kind } = { ...record?.spec.workload, ...workload };
+  if (apiVersion !== "batch/v1" || kind !== "Job" || controlsOf(workload).isOnAllClusters) return selected;
+  const { writtenClusters = writtenClustersOf(record?.status?.clusters ?? []) } = facts;
+  const written = selected.filter((name) => writtenClusters.includes(name));
+  if (written.length > 0) return written;
+  const id = `${workload?.metadata.namespace}/${workload?.metadata.name}`;
+  const possible = [...(record?.spec.clusters ?? []), ...unrecordedClusters];
+  const recorded = selected.filter((name) => possible.includes(name));
+  const decisions = new Map((placement?.status?.decisions ?? []).map((decision) => [decision.cluster, decision]));
+  const ranked = (recorded.length > 0 ? recorded : selected)
+    .map((name) => ({
+      name,
+      isAccepting: decisions.get(name)?.reason === "Selected",
+      score: decisions.get(name)?.score ?? 0,
+      hash: createHash("sha256").update(`${id}/${name}`).digest("hex"),
+    }))
+    .toSorted(
+      (one, other) =>
+        Number(other.isAccepting) - Number(one.isAccepting) ||
+        other.score - one.score ||
+        compareStrings(one.hash, other.hash),
+    );
+  return ranked.slice(0, 1).map(({ name }) => name);
 }
 
 function decideKind({ workload, record, placement, isClaimed = false }: IntentFacts): Intent["kind"] {

@@ -11,7 +11,7 @@ import { type ObjectKey, parseWorkloadKey, type WorkloadAddress, type WorkloadKe
 import type { BurstGate } from "./burst-gate.ts";
 import { withClusterTimeout } from "./cluster-timeout.ts";
 import { type Controls, controlsOf } from "./control-annotations.ts";
-import { decideIntent, type Intent } from "./decide.ts";
+import { decideIntent, type Intent, writtenClustersOf } from "./decide.ts";
 import { type Reference, referenceId, referencesOf } from "./dependencies/references.ts";
 import { isServerCreated } from "./desired/server-fields.ts";
 import type { CopyAddress, Downstream } from "./downstream.ts";
@@ -141,7 +141,7 @@ export async function readCopies(
   const { downstream } = tools;
   const referenceKinds = [...new Set(intent.recordedReferences.map(({ kind }) => kind))];
   const types = [address.type, ...referenceKinds.map((kind) => referenceTypes[kind])];
-  const applied = new Set(previousCopies.flatMap(({ name, appliedHash }) => (appliedHash === undefined ? [] : [name])));
+  const applied = new Set(writtenClustersOf(previousCopies));
   const states = await allSettledOrThrow(
     intent.clusters.map(async (name): Promise<[string, DownstreamState]> => {
       if (targetClusters.get(name)?.isReady !== true) {
@@ -224,6 +224,7 @@ export async function observeWorkload(
     placement,
     references,
     unrecordedClusters,
+    writtenClusters: writtenClustersOf(previousCopies),
     isClaimed: !type.isOffered,
     upsyncOriginCluster: origin?.registration,
   });

@@ -45,7 +45,7 @@ function workloadSection(): string[] {
     "**Use `kubectl apply --server-side`.** kcp does not support strategic merge patches of lists that Kubernetes merges by key: containers, volumes, environment variables, the ports of a Service and others. kubectl sends such patches for a second `kubectl apply` without `--server-side` that changes such a list, for `kubectl set image`, `set env` and `set resources`, and for `kubectl edit` or `kubectl patch` of such a list. kcp rejects them with `unable to find api field` and a warning that names the remedy; the object stays unchanged. These commands work:",
     [
       "- `kubectl apply --server-side`, `kubectl replace`, `kubectl patch --type merge` and `--type json`, for everything;",
-      "- `kubectl scale`, `rollout restart`, `rollout pause`, `label`, `annotate`, `expose`, `autoscale`, `create`;",
+      "- `kubectl scale`, `rollout restart`, `rollout pause`, `label`, `annotate`, `expose`, `create`, and `autoscale` with a kubectl newer than 1.32 ([why](kubectl.md));",
       "- every command, for scalar fields and labels, and for PersistentVolumeClaims, Ingresses and HorizontalPodAutoscalers as a whole.",
     ].join("\n"),
     "In Argo CD, set the sync option `ServerSideApply=true`. A limitation of kcp remains for these types: a strategic merge patch that contains `metadata.finalizers` or `metadata.ownerReferences` replaces the whole list.",

@@ -37,6 +37,7 @@ export function workloadsPage(): string {
     "A copy has the name of its workload and is in the downstream namespace of its cluster, `tmc-<namespace>-<hash>`. `tmc workload status`",
     "prints that namespace and a `kubectl` command for each copy; `-o json` has them as `downstreamNamespace` and `clusters[].command`.",
     "",
+    ...jobSection,
     ...customSection,
     "## Readiness of a workload",
     "",
@@ -72,6 +73,22 @@ export function workloadsPage(): string {
   ].join("\n");
 }
 
+const jobSection: readonly string[] = [
+  "## Jobs",
+  "",
+  "A Job runs on one of the clusters that the placement selects, whatever the strategy: on two clusters it would do its work twice,",
+  "which harms a migration or a payment run. TMC takes the cluster with the highest score that accepts new workloads. Between clusters",
+  "with the same score the namespace and the name of the Job decide, so that many Jobs are distributed. A Job stays on its cluster as",
+  "long as the placement selects it. If the placement leaves the cluster, the Job starts again on another one, even if it was complete:",
+  "delete Jobs that are done. TMC does not send `ttlSecondsAfterFinished` to clusters: a copy that a cluster deletes is written again, and",
+  "the Job would start again.",
+  "",
+  "With the annotation `tmc.kcp.io/job-clusters: all` a Job runs once on each selected cluster. TMC does not divide `completions`. A",
+  "CronJob is created on every selected cluster, and each of them starts Jobs by its schedule: use `RoundRobin`, `Affinity`, or",
+  "`numberOfClusters: 1` for a CronJob that must run once.",
+  "",
+];
+
 const customSection: readonly string[] = [
   "## Custom resources",
   "",
@@ -82,7 +99,7 @@ const customSection: readonly string[] = [
   "tmc bootstrap --crd examples/database-crd.yaml",
   "```",
   "",
-  "A controller with `--api-export` reads the types of the APIExport when it starts, so restart it after adding one. A controller that",
+  "A controller with `--api-export` reads the types of the APIExport every 30 seconds (`--resync-period`), and serves a new one. A controller that",
   "serves workspaces directly, or a plain Kubernetes cluster as upstream, reads the file: `tmc controller --crd",
   "examples/database-crd.yaml`.",
   "",

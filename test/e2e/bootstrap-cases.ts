@@ -113,7 +113,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       const before = [await versions(), await files()];
       const { code, out } = await bootstrap();
       expect(code).toBe(0);
-      expect(out).toContain(`${path}: no changes, 36 objects are up to date\n`);
+      expect(out).toContain(`${path}: no changes, 38 objects are up to date\n`);
       expect([await versions(), await files()]).toEqual(before);
       expect(await bootstrap("--check")).toMatchObject({
         code: 0,
@@ -128,7 +128,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       expect(code).toBe(1);
       expect(out).toContain(`TMCAPIExportConfigured=False SchemaMissing\n  APIResourceSchema ${name} does not exist\n`);
       const repaired = await bootstrap("-o json");
-      expect(JSON.parse(repaired.out)).toMatchObject({ changes: [{ action: "create", name }], unchanged: 35 });
+      expect(JSON.parse(repaired.out)).toMatchObject({ changes: [{ action: "create", name }], unchanged: 37 });
     });
 
     it("never changes an object that TMC did not create", async () => {
@@ -299,7 +299,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       const { code, out, err } = await run(`uninstall --workspace ${path} --yes --with-tenants --timeout 90s`);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toContain(
-        `${path}: 36 objects deleted; the workspace stays: it contains the export other.example.dev\n`,
+        `${path}: 38 objects deleted; the workspace stays: it contains the export other.example.dev\n`,
       );
       const left = await Promise.all(
         [...installedTypes, apiBindings, secrets, endpointSlices].map(async (type) => {

@@ -56,6 +56,8 @@ export function customTypesScenario(
     let client: KubeClient;
     let tenant: Tenant;
     let namespaceThere = "";
+    let cacheFile = "";
+    let addType: (file: string) => Promise<void>;
     let controller: ControllerProcess;
     const clients: KubeClient[] = [];
     const clusters = new Map<ClusterName, KubeClient>();
@@ -108,12 +110,14 @@ export function customTypesScenario(
       };
       const kcp = open(parts.kcp.endpoint);
       const admin = await write("admin", parts.kcp, "/clusters/root");
-      const cacheFile = join(folder, "cache.json");
+      cacheFile = join(folder, "cache.json");
       await writeFile(cacheFile, JSON.stringify(cacheDefinition));
       const bootstrap = ["bootstrap", "--kubeconfig-dir", folder, "--timeout", "90s"];
-      const crds = ["--crd", example("database-crd.yaml"), "--crd", cacheFile];
-      const { code, err } = await tmc([...bootstrap, ...crds], { env: { KUBECONFIG: admin } });
-      expect({ code, err }).toEqual({ code: 0, err: "" });
+      addType = async (file) => {
+        const { code, err } = await tmc([...bootstrap, "--crd", file], { env: { KUBECONFIG: admin } });
+        expect({ code, err }).toEqual({ code: 0, err: "" });
+      };
+      await addType(example("database-crd.yaml"));
       const logicalCluster = await ensureWorkspace(kcp, workspace);
       client = kcp.at(`/clusters/${logicalCluster}`);
       await bindExport(client, exportWorkspace);
@@ -207,7 +211,13 @@ export function customTypesScenario(
       }
     });
 
-    it("reports that a cluster does not serve the type, and syncs the object once it does", async () => {
+    it("learns a type that is added while it runs, and reports that a cluster does not serve it yet", async () => {
+      await addType(cacheFile);
+      // kcp serves the type to the tenant a moment later.
+      await eventually(async () => {
+        const { status } = await client.raw("GET", "/apis/example.net/v1/namespaces/default/caches");
+        return status === 200 ? undefined : `status ${status}`;
+      }, waitMs);
       await tenant.place("caches", {
         strategy: "Spread",
         workloadSelector: { labelSelector: { matchLabels: { tier: "cache" } } },

@@ -7,6 +7,7 @@ import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { type Condition, findCondition } from "../../lib/model/condition.ts";
 import { formatKey, workloadKey } from "../../lib/model/key.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
+import { limitJob } from "../../lib/sync/decide.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
 import { isServerCreated } from "../../lib/sync/desired/server-fields.ts";
 import { holdId } from "../../lib/sync/eviction/deletion-guard.ts";
@@ -168,9 +169,10 @@ function casesOf(world: SimulationEnvironment, tenant: string): readonly Case[] 
           (copy !== undefined && monitor.clusters.isForgotten(copy)));
       return copy === undefined || isForgotten ? [] : [[name, copy]];
     });
-    const selected = (governor?.status?.selectedClusters ?? [])
+    const allowed = (governor?.status?.selectedClusters ?? [])
       .filter((name) => allows(name) && name !== origin?.registration)
       .toSorted();
+    const selected = limitJob(allowed, { workload, record, placement: governor });
     return [
       {
         tenant,

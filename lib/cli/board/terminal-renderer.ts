@@ -11,11 +11,6 @@ export function isUtf8({ LC_ALL, LC_CTYPE, LANG }: Environment): boolean {
   return /utf-?8/i.test(locale);
 }
 
-/** Whether to use color: NO_COLOR (https://no-color.org) and FORCE_COLOR=0 turn it off. */
-export function usesColor({ NO_COLOR = "", FORCE_COLOR = "" }: Environment): boolean {
-  return NO_COLOR === "" && FORCE_COLOR !== "0" && FORCE_COLOR !== "false";
-}
-
 /** Shows lines on the alternate screen of a terminal. */
 export interface TerminalRenderer {
   /** Shows the lines; writes only those that changed. */

@@ -134,7 +134,7 @@ function typeOptions(): readonly Option[] {
   return [
     option(
       "--crd <file>",
-      "Path to a CustomResourceDefinition whose objects are synchronized as workloads; can be repeated. With --api-export, the controller reads the types that tmc bootstrap --crd added from the APIExport when it starts",
+      "Path to a CustomResourceDefinition whose objects are synchronized as workloads; can be repeated. With --api-export, the controller reads the types that tmc bootstrap --crd added from the APIExport",
     ).argParser(collect),
     withDefault(
       "--hub <kind>",
@@ -198,6 +198,10 @@ function observabilityOptions(): readonly Option[] {
       "--log-level <number>",
       "Verbosity of the log: 0 errors, 1 warnings, 2 one line per reconcile, 4 and higher single steps",
       flagDefaults.logLevel,
+    ),
+    option(
+      "--log-format <format>",
+      "Format of the log lines: text or json (default: text on a terminal, otherwise json)",
     ),
   ];
 }

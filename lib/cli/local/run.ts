@@ -13,8 +13,8 @@ import { customWorkloadsOf } from "../../relay/watch/discover-workload-types.ts"
 import { namespaceResource, recordResource } from "../../upstream/watched-resources.ts";
 import { showBoard } from "../board/board.ts";
 import type { BoardState } from "../board/board-lines.ts";
-import { canShowBoard, isUtf8, usesColor } from "../board/terminal-renderer.ts";
-import type { CliIo } from "../cli-io.ts";
+import { canShowBoard, isUtf8 } from "../board/terminal-renderer.ts";
+import { type CliIo, usesColor } from "../cli-io.ts";
 import { readCustomTypes } from "../controller/custom-type-files.ts";
 import { formatDocument } from "../output.ts";
 import { createActions } from "./actions.ts";
@@ -51,8 +51,11 @@ export type LocalOptions = Readonly<{
 /** Shorter intervals than in production, so that heartbeats are visible. */
 const settings = { heartbeatSeconds: 5, heartbeatWriteSeconds: 5, resyncSeconds: 30 };
 const pollIntervalMs = 10;
-/** Maximum time until everything is ready: from the start, or for real servers from when they are running. */
-const settleSeconds = { embedded: 10, real: 60 } as const;
+/**
+ * Maximum time until everything is ready: from the start, or for real servers from when they are running. Embedded servers
+ * need a second, and on a busy machine ten times as long.
+ */
+const settleSeconds = 60;
 
 /** The running environment, as the output functions need it. */
 type RunningEnvironment = Readonly<{
@@ -171,7 +174,7 @@ async function runEnvironment(
       if (event !== undefined) eventLog.append(event);
     },
   });
-  const deadlineMs = startedMs + (options.real === true ? settleSeconds.real : settleSeconds.embedded) * 1000;
+  const deadlineMs = startedMs + settleSeconds * 1000;
   const running: RunningEnvironment = { environment, files, controller, eventLog, startedMs, deadlineMs, signal };
   try {
     await controller.start();

@@ -4,6 +4,7 @@ import type { WorkloadType } from "../../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
+import { isReservedNamespace } from "../../sync/ownership/namespace-map.ts";
 import { recordName } from "../../sync/ownership/record.ts";
 import { upsyncOriginAnnotation } from "../../sync/ownership/upsync-origin.ts";
 import { resolvePlacement } from "../../sync/selection.ts";
@@ -51,6 +52,7 @@ function unselectedWorkloads({
   const namespaceByName = byName(namespaces);
   return workloads.flatMap(({ type: { type, apiVersion, kind }, object: { metadata } }) => {
     const { name = "", namespace = "", labels, deletionTimestamp } = metadata;
+    if (isReservedNamespace(namespace)) return []; // TMC never syncs its workloads
     if (deletionTimestamp !== undefined || recorded.has(idOf(namespace, recordName({ type, name })))) return [];
     if (metadata.annotations?.[upsyncOriginAnnotation] !== undefined) return []; // its original runs on a cluster
     if (kind === "PersistentVolumeClaim") return []; // synced as a dependency

@@ -3,10 +3,7 @@ import { commandName } from "../names.ts";
 import { demoWorkspace, type LocalEnvironment } from "./environment.ts";
 import type { KubeconfigFiles } from "./kubeconfigs.ts";
 
-/**
- * Returns commands to try in another terminal, one per line, by the name that the program has there. Only a clone has the
- * examples.
- */
+/** Returns commands to try in another terminal, one per line, by the name that the program has there. */
 export function formatHints(
   files: KubeconfigFiles,
   { folder, command = commandName() }: Readonly<{ folder: string; command?: string }>,
@@ -24,7 +21,8 @@ export function formatHints(
       [`${command} explain training`, "why no cluster fits"],
       [`${command} explain shop --without-cluster east`, "the decision without east"],
     ]),
-    ...(command === "tmc" ? [] : ["kubectl apply --server-side -f examples/failback.yaml"]),
+    "kubectl create deployment hello --image nginx",
+    `${command} placement create hello --for deployment/hello --wait`,
     `kubectl --kubeconfig ${east} get deployments -A`,
   ];
 }

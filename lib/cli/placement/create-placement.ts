@@ -1,6 +1,5 @@
 import { faultOf } from "@tmc/kube/errors.ts";
-import { isRecord } from "@tmc/kube/json.ts";
-import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { parseLabelSelector } from "@tmc/kube/selector.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { formatApiVersion } from "../../api/kind.ts";
@@ -18,7 +17,7 @@ import {
   parseWorkloadType,
   workloadTitle,
 } from "../workload/workload-argument.ts";
-import { readWorkload } from "../workload/workload-read.ts";
+import { readKind, readWorkload } from "../workload/workload-read.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -359,18 +358,6 @@ async function kindOf(
   if (found === undefined)
     throw new Error(`--type ${type.plural}.${type.version}.${type.group}: the server does not serve it`);
   return { apiVersion: version, kind: found };
-}
-
-async function readKind(
-  { client }: OpenWorkspace,
-  { group, version, plural }: ResourceType,
-): Promise<string | undefined> {
-  const { status, text } = await client.raw("GET", `/apis/${group}/${version}`);
-  if (status !== 200) return undefined;
-  const document: unknown = JSON.parse(text);
-  const resources = isRecord(document) && Array.isArray(document.resources) ? document.resources.filter(isRecord) : [];
-  const kind = resources.find(({ name }) => name === plural)?.kind;
-  return typeof kind === "string" ? kind : undefined;
 }
 
 function parseCount(text: string): number {

@@ -15,7 +15,7 @@ import { isOwnedBy, whyNotOwned } from "../../sync/ownership/owner.ts";
 import { hubIdAnnotation, lastWrittenHashAnnotation } from "../../sync/ownership/record.ts";
 import type { Manifest } from "../../sync/sync-objects.ts";
 import { legacyHubId } from "../../upstream/hub-identity.ts";
-import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
+import { type CliIo, CommandExit, UsageError, usesColor } from "../cli-io.ts";
 import { parseName } from "../names.ts";
 import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "../options.ts";
 import { formatDocument } from "../output.ts";
@@ -227,7 +227,7 @@ async function onTargetCluster<T>(
 
 function report(io: CliIo, diff: string): void {
   if (diff === "") return;
-  io.out(io.terminal === undefined || io.env.NO_COLOR ? diff : colored(diff));
+  io.out(io.terminal !== undefined && usesColor(io.env) ? colored(diff) : diff);
   throw new CommandExit(1);
 }
 

@@ -78,11 +78,14 @@ export function describeWorkload(
   const table = formatTable([...columns, ...(wide ? ["HEARTBEAT", "REASON"] : []), "MESSAGE"], rows);
   const commands = copies.flatMap(({ targetCluster }) => details.commands.get(targetCluster) ?? []);
   const onClusters =
-    commands.length === 0 ? "" : `\n${commandsTitle}\n${commands.map((each) => `  ${each}\n`).join("")}`;
+    commands.length === 0 ? "" : `\n${commandsTitle(commands)}\n${commands.map((each) => `  ${each}\n`).join("")}`;
   return `${fields}\n${table}${onClusters}`;
 }
 
-const commandsTitle = "To see it on its clusters, if your kubeconfig has a context for each of them:";
+function commandsTitle(commands: readonly string[]): string {
+  const areGuessed = commands.some((each) => each.startsWith("kubectl --context "));
+  return `To see it on its clusters${areGuessed ? ", if your kubeconfig has a context for each of them" : ""}:`;
+}
 
 /** A cluster that is not Ready is named, because its replicas do not count as ready. */
 function replicasText({ desired, ready, uncounted }: WorkloadView, nowMs: number): string | undefined {

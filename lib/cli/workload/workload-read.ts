@@ -1,5 +1,6 @@
 import { ApiError } from "@tmc/kube/errors.ts";
-import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { isRecord } from "@tmc/kube/json.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
@@ -81,6 +82,19 @@ export async function readWorkload(
     registrations,
     governing,
   };
+}
+
+/** Reads the kind of a type from the server; undefined if the server does not serve the type. */
+export async function readKind(
+  { client }: OpenWorkspace,
+  { group, version, plural }: ResourceType,
+): Promise<string | undefined> {
+  const { status, text } = await client.raw("GET", `/apis/${group}/${version}`);
+  if (status !== 200) return undefined;
+  const document: unknown = JSON.parse(text);
+  const resources = isRecord(document) && Array.isArray(document.resources) ? document.resources.filter(isRecord) : [];
+  const kind = resources.find(({ name }) => name === plural)?.kind;
+  return typeof kind === "string" ? kind : undefined;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { CopyState, WorkloadSync } from "../../api/workload-sync.ts";
 import { type Condition, findCondition } from "../../model/condition.ts";
 import { controlsOf } from "../../sync/control-annotations.ts";
+import { limitJob } from "../../sync/decide.ts";
 import type { Workload } from "../../sync/sync-objects.ts";
 import { type CopyView, copyViews } from "./copy-view.ts";
 
@@ -47,7 +48,9 @@ export function workloadView(input: WorkloadInput): WorkloadView {
   const isDeleting = readObject?.metadata.deletionTimestamp !== undefined;
   const isHeld = findCondition(syncRecord?.status?.conditions, "EvictionHeld")?.status === "True";
   // A workload that stays with its volumes has no copy on clusters that are newly selected.
-  const desiredClusters = isHeld ? syncRecord?.status?.clusters?.map(({ name }) => name) : selected?.filter(allows);
+  const desiredClusters = isHeld
+    ? syncRecord?.status?.clusters?.map(({ name }) => name)
+    : selected && limitJob(selected.filter(allows), { workload: readObject, record: syncRecord, placement });
   const targets = placement === undefined || isDeleting ? (syncRecord === undefined ? [] : undefined) : desiredClusters;
   const copies = copyViews({ syncRecord, targets: isDeleting ? [] : targets, registrations });
   const readiness = readinessOf(input, copies);
@@ -114,6 +117,10 @@ function readinessOf(
       "NotReconciled",
       `generation ${generation} has not been reconciled yet; the last one is ${observedGeneration ?? "none"}`,
     );
+  }
+  if (readyCondition.reason === "NotPlaced") {
+    const where = copies.length === 0 ? "" : `; ${readyCondition.message}`;
+    return notReady("NotPlaced", `no placement selects it${where}`);
   }
   if (readyCondition.status !== "True") return notReady(readyCondition.reason, readyCondition.message);
   const stale = copies.filter(({ isTarget, state }) => isTarget && state === "Stale");

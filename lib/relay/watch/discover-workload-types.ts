@@ -2,7 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import type { WorkloadType } from "../../api/workload-kinds.ts";
+import { typeId, type WorkloadType } from "../../api/workload-kinds.ts";
 import type { Log } from "../../observe/log.ts";
 import { awaitAnswer } from "../../upstream/await-workspace.ts";
 import { type CustomType, customWorkload, readCustomWorkloads } from "../../upstream/custom-types.ts";
@@ -33,7 +33,7 @@ export function customWorkloadsOf(typesFromFiles: readonly CustomType[]): readon
 }
 
 /**
- * Reads which workload types an operator has added, once, before any watch starts. It waits for an unreachable upstream. If
+ * Reads which workload types an operator has added, before any watch starts. It waits for an unreachable upstream. If
  * the export cannot be read, it logs a warning and returns the types from files.
  */
 export async function discoverWorkloadTypes(options: DiscoverWorkloadTypesOptions): Promise<readonly WorkloadType[]> {
@@ -62,4 +62,50 @@ export async function discoverWorkloadTypes(options: DiscoverWorkloadTypesOption
     log.warn("cannot read the types of the export", { export: exportText, error });
     return fromFiles;
   }
+}
+
+export type TypeWatchOptions = Pick<DiscoverWorkloadTypesOptions, "client" | "clock" | "log" | "signal"> &
+  Readonly<{
+    apiExport: ExportAddress;
+    /** The types that this process serves. */
+    known: readonly WorkloadType[];
+    periodSeconds: number;
+  }>;
+
+/**
+ * Reads the types of the export once per period, and resolves when one was added or changed. Never resolves after an abort.
+ */
+export function whenTypesChange(options: TypeWatchOptions): Promise<void> {
+  const { client, apiExport, known, periodSeconds, clock, log, signal } = options;
+  return new Promise((resolve) => {
+    const read = async (): Promise<void> => {
+      try {
+        const types = await readCustomWorkloads(client, apiExport, signal);
+        const served = new Set(known.map(describeType));
+        if (types.some((type) => !served.has(describeType(type)))) {
+          resolve();
+          return;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        log.debug("cannot read the types of the export", { export: formatExportAddress(apiExport), error });
+      }
+      schedule();
+    };
+    const schedule = (): void => {
+      if (signal.aborted) return;
+      const cancel = clock.after(periodSeconds * 1000, () => {
+        signal.removeEventListener("abort", cancel);
+        void read();
+      });
+      signal.addEventListener("abort", cancel, { once: true });
+    };
+    schedule();
+  });
+}
+
+/** Everything in a type that a running controller depends on. */
+function describeType({ type, custom }: WorkloadType): string {
+  const { strategy, sum = [] } = custom?.statusRule ?? {};
+  return JSON.stringify([typeId(type), custom?.definition.fingerprint, custom?.hasStatus, strategy, [...sum]]);
 }

@@ -90,8 +90,13 @@ function cleanServiceAccount(parts: WorkloadParts): WorkloadParts {
 const controllerLabels = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 const jobLabels = [...controllerLabels, "job-name", "batch.kubernetes.io/job-name"];
 
-/** The selector of a Job without `manualSelector` is generated from its uid, which differs on each cluster. */
-function cleanJob(parts: WorkloadParts): WorkloadParts {
+/**
+ * Removes the time to live of a Job: a cluster that deleted its finished copy would get it again, and do the work again. The
+ * selector of a Job without `manualSelector` is generated from its uid, which differs on each cluster.
+ */
+function cleanJob(job: WorkloadParts): WorkloadParts {
+  const withoutLifetime = changedAt(job.body, ["spec", "ttlSecondsAfterFinished"], () => undefined);
+  const parts = withBody(job, withoutLifetime);
   const { spec } = parts.body;
   if (!isFields(spec) || spec.manualSelector === true) return parts;
   const isGenerated = (selector: unknown): boolean =>

@@ -36,6 +36,9 @@ const rows: readonly Row[] = [
   ["get", "apis.kcp.io", "apiresourceschemas", "worker"],
   ["update", "apis.kcp.io", "apiexports", ""],
   ["list", "", "secrets", ""],
+  ["create", "coordination.k8s.io", "leases", "leases"],
+  ["update", "coordination.k8s.io", "leases", "leases"],
+  ["watch", "coordination.k8s.io", "leases", ""],
   ["create", "", "events", "worker"],
   ["get", "", "events", "worker"],
   ["patch", "", "events", "worker"],
@@ -52,7 +55,7 @@ const rows: readonly Row[] = [
 
 describe("access to the APIExport", () => {
   it.each(rows)("the verb %s on %s/%s is granted to: %s", (verb, group, resource, roles) => {
-    const all = ["relay", "worker", "policy:tenants", "policy:operators"];
+    const all = ["relay", "worker", "leases", "policy:tenants", "policy:operators"];
     expect(all.filter((role) => may(`tmc:${role}`, verb, group, resource)).join(" ")).toBe(roles);
   });
 

@@ -26,6 +26,7 @@ export type RunOptions = Readonly<{
   input?: string;
   interrupted?: Promise<void>;
   terminal?: Terminal;
+  isErrTerminal?: boolean;
   /** Gets the tasks that the command registers for the exit of the process, as long as they are registered. */
   atExit?: (() => void)[];
   /** Called with everything that the command prints. */
@@ -48,6 +49,7 @@ export async function tmc(args: readonly string[], options: RunOptions = {}): Pr
     clock: options.clock ?? systemClock,
     directory: options.directory ?? tmpdir(),
     terminal: options.terminal,
+    isErrTerminal: options.isErrTerminal ?? false,
     confirm: async () => options.answer,
     readInput: async () => options.input ?? "",
     untilInterrupted: () => options.interrupted ?? new Promise<void>(() => {}),

@@ -1,5 +1,7 @@
+import { readFile } from "node:fs/promises";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allWorkloadTypes, referenceTypes } from "../../../lib/api/workload-kinds.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
@@ -20,8 +22,14 @@ function written(kind: string): KubeObject {
   const golden = kind === "Service" ? "service-in-kcp" : kind === "Job" ? "job-own-selector" : kind.toLowerCase();
   const { apiVersion, metadata, status: _, ...body } = stored(golden);
   const { labels = {} } = metadata;
+  const everywhere = kind === "Job" ? { annotations: { "tmc.kcp.io/job-clusters": "all" } } : {};
   const own = Object.fromEntries(Object.entries(labels).filter(([label]) => !label.includes("kcp.io")));
-  return { ...body, apiVersion, kind, metadata: { name: `a-${kind.toLowerCase()}`, namespace: "shop", labels: own } };
+  return {
+    ...body,
+    apiVersion,
+    kind,
+    metadata: { name: `a-${kind.toLowerCase()}`, namespace: "shop", labels: own, ...everywhere },
+  };
 }
 
 beforeAll(async () => {
@@ -122,5 +130,16 @@ describe("kubectl get in a workspace", () => {
       Type: "ClusterIP",
       "Port(s)": "80/",
     });
+  });
+
+  test("the workspace serves autoscaling/v2 alone, and accepts the HorizontalPodAutoscaler of docs/kubectl.md", async () => {
+    const { status } = await stage.client.raw("GET", "/apis/autoscaling/v1/namespaces/shop/horizontalpodautoscalers");
+    expect(status).toBe(404);
+    const page = await readFile(new URL("../../../docs/kubectl.md", import.meta.url), "utf8");
+    const manifest = load(/```yaml\n(apiVersion: autoscaling\/v2\n(?:.*\n)*?)```/.exec(page)?.[1] ?? "") as KubeObject; // our own page
+    const autoscalers: ResourceType = { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers" };
+    await stage.client.create({ type: autoscalers, namespace: "shop" }, manifest, { fieldValidation: "Strict" });
+    const stored = await stage.client.get<KubeObject>({ type: autoscalers, namespace: "shop", name: "web" });
+    expect(stored).toMatchObject({ spec: { minReplicas: 2, maxReplicas: 5 } });
   });
 });

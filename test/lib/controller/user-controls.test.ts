@@ -1,5 +1,14 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { aDeployment, deployments, type MovesStage, setMovesStage } from "../../support/moves-environment.ts";
+import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
+import {
+  aDeployment,
+  clusterNames,
+  deployments,
+  type MovesStage,
+  records,
+  setMovesStage,
+} from "../../support/moves-environment.ts";
 import { aPlacement, placements } from "../upstream/tenants.ts";
 
 const stages: MovesStage[] = [];
@@ -74,6 +83,55 @@ describe("annotations of a workload", () => {
     await pass(20_000);
     expect(await where()).toBe("east");
     expect(await said()).toEqual({ east: "LastCopy" });
+  }, 60_000);
+});
+
+describe("a Job under a Spread placement", () => {
+  const jobs: ResourceType = { group: "batch", version: "v1", plural: "jobs" };
+  const aJob = (name: string, annotations: Record<string, string> = {}): KubeObject => ({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name, namespace: "shop", annotations },
+    spec: { template: { spec: { restartPolicy: "Never", containers: [{ name: "main", image: "migrate:1" }] } } },
+  });
+  const runningOn = async ({ on, namespaceThere }: MovesStage, name: string): Promise<readonly string[]> => {
+    const found = await Promise.all(
+      clusterNames.map(async (cluster) => {
+        const { items } = await on(cluster).list<KubeObject>({ type: jobs, namespace: namespaceThere() });
+        return items.some(({ metadata }) => metadata.name === name) ? cluster : undefined;
+      }),
+    );
+    return found.filter((cluster) => cluster !== undefined);
+  };
+
+  test("a Job runs on one cluster, stays there, and moves only if the cluster is not selected any more", async () => {
+    const stage = await running();
+    const { client, change, pass } = stage;
+    for (const name of ["one", "two"]) await client.create({ type: jobs, namespace: "shop" }, aJob(name));
+    const everywhere = aJob("everywhere", { "tmc.kcp.io/job-clusters": "all" });
+    await client.create({ type: jobs, namespace: "shop" }, everywhere);
+    await pass(10_000);
+    const [first = "", ...others] = await runningOn(stage, "one");
+    expect(others).toEqual([]);
+    expect(await runningOn(stage, "two")).toHaveLength(1);
+    expect(await runningOn(stage, "everywhere")).toEqual(clusterNames);
+    const record = (await client.list<KubeObject & WorkloadSync>({ type: records, namespace: "shop" })).items.find(
+      ({ spec: { workload } }) => workload.name === "one",
+    );
+    expect(record?.status).toMatchObject({
+      clusterSummary: first,
+      conditions: [{ type: "Ready", status: "True", message: "ready on 1 of 1 clusters" }],
+    });
+    // A preference for another cluster moves nothing.
+    const alternatives = clusterNames.filter((name) => name !== first);
+    await change(placements.type, "shop", { spec: { preferredClusters: alternatives } });
+    await pass(40_000);
+    expect(await runningOn(stage, "one")).toEqual([first]);
+    await change(placements.type, "shop", { spec: { clusterNames: alternatives } });
+    await pass(40_000);
+    const moved = await runningOn(stage, "one");
+    expect(moved).toHaveLength(1);
+    expect(moved).not.toEqual([first]);
   }, 60_000);
 });
 

@@ -144,6 +144,11 @@ describe("the board", () => {
     expect(lines.join("\n")).not.toContain("…");
   });
 
+  it("the hints of an installed program name nothing that only a clone has", () => {
+    const hints = formatHints(files, { folder: "/work", command: "tmc" });
+    expect(hints.join("\n")).not.toMatch(/examples\/|\.\/tmc|npm/);
+  });
+
   it("the help says how many of its lines a smaller terminal omits", () => {
     const hints = formatHints(files, { folder: "/work" });
     const lines = formatBoard({ ...state, hints, bindings, help: true }, { ...size, columns: 80, rows: 12 });

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { canShowBoard, createTerminalRenderer, usesColor } from "../../../../lib/cli/board/terminal-renderer.ts";
+import { canShowBoard, createTerminalRenderer } from "../../../../lib/cli/board/terminal-renderer.ts";
+import { usesColor } from "../../../../lib/cli/cli-io.ts";
 
 it.each([
   [{}, true],
@@ -18,6 +19,7 @@ it.each([
   [{ NO_COLOR: "" }, true],
   [{ NO_COLOR: "1" }, false],
   [{ FORCE_COLOR: "0" }, false],
+  [{ TERM: "dumb" }, false],
   [{ FORCE_COLOR: "1" }, true],
 ])("usesColor with the environment %j returns %s", (env, expected) => {
   expect(usesColor(env)).toBe(expected);

@@ -11,6 +11,7 @@ import { customResourceDefinition } from "../../../../lib/api/resource-schema.ts
 import { settingsOf } from "../../../../lib/cli/controller/run-controller.ts";
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
 import { parseControllerFlags } from "../../../../lib/controller/flags.ts";
+import { type Lease, leaseCollection, settingsLabel } from "../../../../lib/controller/settings-lease.ts";
 import { waitUntil } from "../../../../lib/install/wait.ts";
 import { findCondition } from "../../../../lib/model/condition.ts";
 import { type Outcome, startTestWorkspace, type TestWorkspace, tmc } from "../support.ts";
@@ -127,21 +128,89 @@ describe("tmc controller", () => {
     await expect(get(healthPort, "/livez")).rejects.toThrow();
   });
 
-  it("tmc controller warns about an unreadable kubeconfig of a cluster, and serves the others", async () => {
+  it("tmc controller fails with one line when kubeconfigs of clusters cannot be read", async () => {
+    const { code, err } = await tmc([
+      ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo"],
+      ...["--cluster-kubeconfigs", `east=${workspace.kubeconfig},west=/does/not/exist,north=/nor/this`],
+      ...["--metrics-port", "0", "--health-port", "0"],
+    ]);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: "tmc: --cluster-kubeconfigs: cannot be read: west=/does/not/exist, north=/nor/this\n",
+    });
+  });
+
+  it.each([
+    ["text on a terminal", true, [], /^\d\d:\d\d:\d\d\.\d{3} info {2}controller starting /m],
+    ["JSON otherwise", false, [], /^\{"time":.*"message":"controller starting"/m],
+    ["text with --log-format text", false, ["--log-format", "text"], / info {2}controller starting /],
+    ["JSON with --log-format json", true, ["--log-format", "json"], /"message":"controller starting"/],
+  ])("tmc controller logs %s", async (_, isErrTerminal, flags, line) => {
     const interrupt = Promise.withResolvers<void>();
     const { err } = await tmc(
       [
-        ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo"],
-        ...["--cluster-kubeconfigs", "west=/does/not/exist", "--metrics-port", "0", "--health-port", "0"],
+        ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo", ...flags],
+        ...["--cluster-kubeconfigs", "none", "--metrics-port", "0", "--health-port", "0"],
       ],
       {
+        isErrTerminal,
         interrupted: interrupt.promise,
         onPrint: (text) => {
           if (text.includes("controller starting")) interrupt.resolve();
         },
       },
     );
-    expect(err).toContain('"message":"kubeconfig cannot be read","name":"west","path":"/does/not/exist"');
+    expect(err).toMatch(line);
+  });
+
+  /** A running controller, and whether it has logged a message. */
+  const starts = (...flags: readonly string[]) => {
+    const interrupt = Promise.withResolvers<void>();
+    let log = "";
+    const ended = tmc(
+      [
+        ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo"],
+        ...["--metrics-port", "0", "--health-port", "0", ...flags],
+      ],
+      {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          log += text;
+        },
+      },
+    );
+    return {
+      logged: (text: string) =>
+        waitUntil(`the log line "${text}"`, async () => (log.includes(text) ? { done: log } : { missing: log })),
+      hasLogged: (text: string) => log.includes(text),
+      stop: async () => {
+        interrupt.resolve();
+        return ended;
+      },
+    };
+  };
+
+  it("tmc controller warns about another controller with other settings, and not about one with the same", async () => {
+    const east = `east=${workspace.clusterKubeconfigs.get("east")}`;
+    const versions = async () => {
+      const { items } = await workspace.client.list<Lease>(leaseCollection, { labelSelector: settingsLabel });
+      return items.map(({ metadata }) => metadata.resourceVersion);
+    };
+    const first = starts("--cluster-kubeconfigs", east);
+    await waitUntil("the first controller to record its settings", async () =>
+      (await versions()).length === 1 ? { done: true } : { missing: "there is no Lease" },
+    );
+    const [before] = await versions();
+    const same = starts("--cluster-kubeconfigs", east);
+    await waitUntil("the second controller to renew the Lease", async () =>
+      (await versions()).includes(before) ? { missing: "it is unchanged" } : { done: true },
+    );
+    expect([first, same].map(({ hasLogged }) => hasLogged("another controller"))).toEqual([false, false]);
+    const other = starts("--cluster-kubeconfigs", "none");
+    await other.logged("another controller with other settings");
+    expect(other.hasLogged('clusterKubeconfigs is [] here and [\\"east\\"] there')).toBe(true);
+    for (const each of [same, first, other]) expect((await each.stop()).code).toBe(0);
+    expect(await versions()).toEqual([]);
   });
 
   it("tmc controller --leader-elect ends with an error when another process has taken its Lease", async () => {

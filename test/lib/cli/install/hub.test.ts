@@ -38,7 +38,7 @@ describe("tmc hub", () => {
     expect(await run("bootstrap --no-kubeconfigs")).toMatchObject({ code: 0, err: "" });
     const { id, servers } = await identity();
     expect(servers).toEqual([]);
-    expect((await run("bootstrap --no-kubeconfigs")).out).toContain("no changes, 36 objects");
+    expect((await run("bootstrap --no-kubeconfigs")).out).toContain("no changes, 38 objects");
     expect((await identity()).id).toBe(id);
   });
 

@@ -197,6 +197,7 @@ describe("snapshotWorkloads", () => {
       "that mirrors an object of a cluster",
       { workloads: workload("Service", { annotations: { "tmc.kcp.io/upsync-origin": "{}" } }) },
     ],
+    ["in a reserved namespace", { workloads: workload("Deployment", { namespace: "kube-system" }) }],
     ["that is synced as a dependency", { workloads: workload("PersistentVolumeClaim") }],
   ])("a workload %s is not listed as unselected", (_, snapshot) => {
     expect(snapshotWorkloads({ ...emptySnapshot, ...snapshot })).toEqual([]);

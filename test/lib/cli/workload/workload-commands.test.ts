@@ -106,7 +106,7 @@ secret/keys            keys        0/1        -       Pending     90s
 NAMESPACE   NAME                   PLACEMENT   CLUSTERS   READY   STATUS      AGE   COPIES               MESSAGE
 shop        deployment.apps/api    shop        2/2        4/4     Ready       90s   east 2/2, west 2/2   ready on 2 of 2 clusters
 shop        deployment.apps/idle   <none>      0/0        -       NotPlaced   90s   <none>               no placement selects it
-shop        deployment.apps/old    gone        0/0        -       Held        90s   east Held            still on east
+shop        deployment.apps/old    gone        0/0        -       Held        90s   east Held            no placement selects it; still on east
 shop        deployment.apps/web    shop        1/2        4/6     Applied     90s   east 3/3, west 1/3   ready on 1 of 2 clusters: west Progressing
 `,
   },
@@ -170,7 +170,7 @@ To see it on its clusters, if your kubeconfig has a context for each of them:
     out: `
 Name:                   deployment.apps/old
 Namespace:              shop
-Status:                 NotReady: NotPlaced: still on east
+Status:                 NotReady: NotPlaced: no placement selects it; still on east
 Generation:             1
 Downstream namespace:   tmc-shop-HASH
 Placement:              <none>
@@ -182,7 +182,7 @@ east      Held    -         -       -         -     12 of 12 copies would leave 
 To see it on its clusters, if your kubeconfig has a context for each of them:
   kubectl --context east -n tmc-shop-HASH get deployment.apps/old
 `,
-    err: "tmc: deployment.apps/old is not ready: still on east\n",
+    err: "tmc: deployment.apps/old is not ready: no placement selects it; still on east\n",
   },
   "workload status deploy/wib -n shop": {
     code: 1,
@@ -291,9 +291,13 @@ describe("output of workload commands", () => {
     };
     const here = await commandsWith(join(local, "kcp.kubeconfig"));
     const elsewhere = await commandsWith(kubeconfig);
+    await copyFile(kubeconfig, join(local, "west.kubeconfig"));
+    const env = { KUBECONFIG: join(local, "kcp.kubeconfig") };
+    const { out } = await run("workload status deploy/web -n shop", { directory, env });
     await rm(directory, { recursive: true });
     const west = "kubectl --context west -n tmc-shop-HASH get deployment.apps/web";
     expect(here).toEqual(["kubectl --kubeconfig .tmc/east.kubeconfig -n tmc-shop-HASH get deployment.apps/web", west]);
+    expect(out).toContain("\nTo see it on its clusters:\n  kubectl --kubeconfig .tmc/east.kubeconfig ");
     expect(elsewhere).toEqual(["kubectl --context east -n tmc-shop-HASH get deployment.apps/web", west]);
   });
 
