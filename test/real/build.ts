@@ -13,6 +13,7 @@ import {
   kcpVersionNote,
   kubeallComponent,
   kubernetesVersion,
+  luaComponent,
 } from "./components.ts";
 import { readTail, startSupervised } from "./supervised-process.ts";
 
@@ -45,11 +46,16 @@ export async function ensureBuilt(print: Print = printToStderr, signal?: AbortSi
 }
 
 /** Gives the path of Helm, building it if it is not in the cache yet. */
-export async function ensureHelm(print: Print = printToStderr): Promise<string> {
+export const ensureHelm = (): Promise<string> => ensureProgram(helmComponent);
+
+/** Gives the path of a Lua interpreter, building it if it is not in the cache yet. */
+export const ensureLua = (): Promise<string> => ensureProgram(luaComponent);
+
+async function ensureProgram(component: Component): Promise<string> {
   const goVersion = await readGoVersion();
   const cache = cacheFolder();
   await mkdir(cache, { recursive: true, mode: 0o700 });
-  return join(await ensureComponent(helmComponent, { cache, goVersion, print }), "helm");
+  return join(await ensureComponent(component, { cache, goVersion, print: printToStderr }), component.name);
 }
 
 /** Asks the Go on PATH for its version; fails with one line that says what is needed. */
@@ -160,7 +166,7 @@ function createProgress(logFile: string): () => Promise<string> {
     }
     if (packages === 0)
       return modules === 0 ? "seeing what is compiled already, or linking" : `${modules} modules fetched`;
-    const linking = /kcp\/cmd\/kcp$|\/cmd\/helm$|^tmc\.kcp\.io\//.test(last);
+    const linking = /kcp\/cmd\/kcp$|\/cmd\/(?:helm|glua)$|^tmc\.kcp\.io\//.test(last);
     return linking ? `${packages} packages compiled, linking` : `${packages} packages compiled, at ${last}`;
   };
 }

@@ -15,7 +15,7 @@ export const kcpVersionNote =
 
 /** A program that is built from a Go module in `tools`. */
 export type Component = Readonly<{
-  name: "kcp" | "kubeall" | "helm";
+  name: "kcp" | "kubeall" | "helm" | "lua";
   /** The folder of the Go module. */
   folder: string;
   /** The Go package that is built. */
@@ -80,6 +80,15 @@ export const helmComponent: Component = {
     `-s -w -X helm.sh/helm/v3/internal/version.version=${helmVersion}`,
     ...helmKubernetesPackages.map((name) => `-X ${name}.k8sVersionMajor=1 -X ${name}.k8sVersionMinor=36`),
   ].join(" "),
+  links: [],
+};
+
+/** Runs the health checks for Argo CD in the tests of the release: the interpreter that Argo CD contains. */
+export const luaComponent: Component = {
+  name: "lua",
+  folder: join(tools, "lua"),
+  package: "github.com/yuin/gopher-lua/cmd/glua",
+  ldflags: "-s -w",
   links: [],
 };
 
