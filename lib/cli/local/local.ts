@@ -9,6 +9,9 @@ kubeconfig for kcp (kcp.kubeconfig, with the contexts demo and root) and one for
 each cluster to the directory, and removes them at the end. One command at a
 time uses a directory.
 
+On a terminal with TERM=dumb or without UTF-8, and without a terminal, it prints
+events as lines instead of the board. NO_COLOR and FORCE_COLOR=0 turn color off.
+
 Examples:
   # Show a live board; press h for help and q to quit
   tmc local
@@ -20,7 +23,7 @@ Examples:
   tmc local --evict-after 20s
 
   # Add a custom workload type
-  tmc local --crd examples/database-crd.yaml
+  tmc local --crd database-crd.yaml
 
   # Use a real kcp and real clusters (requires a clone of the repository and Go)
   tmc local --real

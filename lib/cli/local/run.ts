@@ -56,6 +56,8 @@ const pollIntervalMs = 10;
  * need a second, and on a busy machine ten times as long.
  */
 const settleSeconds = 60;
+/** Maximum time that the samples wait for Ready clusters: a user may disconnect one before it is Ready. */
+const samplesWaitSeconds = { embedded: 10, real: settleSeconds } as const;
 
 /** The running environment, as the output functions need it. */
 type RunningEnvironment = Readonly<{
@@ -181,7 +183,8 @@ async function runEnvironment(
     // The placements are created when the clusters are Ready, so that their first decision can select clusters.
     const unready = (): readonly string[] =>
       findMissing(readSnapshot(controller), { clusters: clusterNames, placements: [], workloads: [] });
-    const samples = waitUntilComplete(unready, { clock, deadlineMs, signal })
+    const waitSeconds = options.real === true ? samplesWaitSeconds.real : samplesWaitSeconds.embedded;
+    const samples = waitUntilComplete(unready, { clock, deadlineMs: startedMs + waitSeconds * 1000, signal })
       .then(() => createSamplePlacements(workspace))
       .then(() => createSampleWorkloads(workspace))
       .catch((error: unknown) => {
