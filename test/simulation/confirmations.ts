@@ -39,8 +39,13 @@ export type Removal = Readonly<{
 export interface HoldLaws {
   /** A controller begins to delete the copy of a workload. */
   removal(tenant: string, copy: Removal): void;
-  /** A controller has decided a placement. */
-  decision(tenant: string, before: WorkloadPlacement | undefined, after: WorkloadPlacement): void;
+  /** A controller has decided a placement. `skewsMs`: how far ahead its clock has been; 0 without it. */
+  decision(
+    tenant: string,
+    before: WorkloadPlacement | undefined,
+    after: WorkloadPlacement,
+    skewsMs?: ReadonlySet<number>,
+  ): void;
   /** A workload or a sync record was written, perhaps with a confirmation. */
   written(object: Readonly<{ metadata: WorkloadSync["metadata"] }>): void;
 }
@@ -114,16 +119,19 @@ export function createHoldLaws({
       const isMany = recent.length > 2 * limit + 2;
       if (isMany) broken(3, `${recent.length} copies of ${tenant} were removed at once, and nothing was held`);
     },
-    decision: (tenant, before, after) => {
+    decision: (tenant, before, after, skewsMs = new Set([0])) => {
       if (before === undefined || before.status?.observedGeneration !== after.metadata.generation) return;
       const kept = new Set(after.status?.selectedClusters ?? []);
       const lost = (before.status?.selectedClusters ?? []).filter((name) => !kept.has(name));
       if (lost.length === 0) return;
       const clustersOf = (each: string) => [...truth.of(each).registrations.values()].map(clusterFacts);
-      const failures = [
-        ...massFailuresIn(clustersOf(tenant), nowMs(), defaultMassFailureSettings),
-        ...massFailuresOfTenants(tenants.map(clustersOf), nowMs(), defaultMassFailureSettings),
-      ].filter(({ toMs }) => nowMs() - toMs > hearingMs);
+      const failuresAt = (atMs: number) =>
+        [
+          ...massFailuresIn(clustersOf(tenant), atMs, defaultMassFailureSettings),
+          ...massFailuresOfTenants(tenants.map(clustersOf), atMs, defaultMassFailureSettings),
+        ].filter(({ toMs }) => nowMs() - toMs > hearingMs);
+      // By a clock that was wrong meanwhile, the clusters may have failed at quite different times.
+      const failures = [...skewsMs].map((skewMs) => failuresAt(nowMs() + skewMs));
       for (const name of lost) {
         const registration = truth.of(tenant).registrations.get(name);
         const reason = after.status?.decisions?.find(({ cluster }) => cluster === name)?.reason;
@@ -131,7 +139,7 @@ export function createHoldLaws({
         const facts = clusterFacts(registration);
         const isTainted = facts.taints.some(({ effect }) => effect === "NoExecute");
         if (isTainted || hasFailedBack(before, { name, kept, nowMs: nowMs() })) continue;
-        if (isPartOfMassFailure(facts, failures)) {
+        if (failures.every((each) => isPartOfMassFailure(facts, each))) {
           broken(3, `${tenant}/${after.metadata.name} has left ${name}, which failed together with most clusters`);
         }
       }

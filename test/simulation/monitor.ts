@@ -273,15 +273,16 @@ export function createMonitor({
     if (cause !== undefined && !isDeepStrictEqual(object.spec, previous?.spec))
       broken(3, `${text}: its spec was changed`);
     if (kind === "ClusterRegistration" && type === "MODIFIED") checkStatus(objectKey, change, cause);
-    if (kind === "WorkloadPlacement" && type === "MODIFIED" && cause !== undefined) checkPlacement(text, change);
+    if (kind === "WorkloadPlacement" && type === "MODIFIED" && cause !== undefined) checkPlacement(text, change, cause);
     if (rest !== undefined && !isDueHeartbeat(change)) rest.writes.push(`${type} ${text} ${differenceOf(change)}`);
   };
-  const checkPlacement = (text: string, { object, previous, key }: StorageChange): void => {
+  const checkPlacement = (text: string, { object, previous, key }: StorageChange, { process }: Cause): void => {
     const { spec, status } = object as unknown as WorkloadPlacement;
     holds.decision(
       key.logicalCluster,
       previous as unknown as WorkloadPlacement | undefined,
       object as unknown as WorkloadPlacement,
+      process.skewsMs,
     );
     for (const { cluster, selected } of status?.decisions ?? []) {
       const known = everSeen.has(
