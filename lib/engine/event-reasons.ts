@@ -25,6 +25,11 @@ export const eventReasons: readonly Readonly<{ reason: string; regarding: string
       "Most clusters stopped responding at about the same time, so the placement is not evicted from its clusters. It is recorded once, when the condition EvictionsHeld becomes True.",
   },
   {
+    reason: "InvalidAnnotation",
+    regarding: "WorkloadPlacement",
+    meaning: "A hint annotation names a cluster that is not registered. It is ignored.",
+  },
+  {
     reason: "ControllerError",
     regarding: "the object that was reconciled",
     meaning:

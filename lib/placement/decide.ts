@@ -35,7 +35,7 @@ import type { DecisionReason } from "./reasons.ts";
 import { decideRetention, type PreviousDecision, previousDecisionOf } from "./retention.ts";
 import { createScorers, type Scorers, totalScore } from "./scores.ts";
 import { type ClusterSelection, type ScoredCluster, selectClusters } from "./select-clusters.ts";
-import { buildStatus, invalidSpecCondition, readyCondition } from "./status.ts";
+import { buildStatus, invalidSpecCondition, readyCondition, withAnnotationCondition } from "./status.ts";
 
 export type PlacementPlan = Readonly<{
   /** The complete desired status. */
@@ -91,7 +91,7 @@ export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBou
     maxListed: bounds.entries,
   });
   const { decisions, omitted } = listDecisions([selected, ...others], bounds);
-  const status = buildStatus(placement, {
+  const built = buildStatus(placement, {
     strategy: spec.strategy,
     selected: selection.selected.map(({ name }) => name),
     decisions,
@@ -111,7 +111,7 @@ export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBou
     nowMs,
   });
   return {
-    status,
+    status: withAnnotationCondition(placement, built, { clusters, nowMs }),
     next: nextReconcile(spec, { retained, selection, pendingTargets, isFull: rejected.has(capacity.reason), nowMs }),
     // Whether a cluster is full is explained also for placements that need no further cluster.
     dependsOnLoad: selection.dependsOnLoad || capacity.isRelevant?.(spec) === true,

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "@tmc/kube/quantity.ts";
+import { userAnnotations } from "../api/annotations.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
 import { labelsWithDerivedKeys } from "../model/location-keys.ts";
@@ -14,7 +15,7 @@ import { parseVersion, type Version } from "./versions.ts";
  * Annotation of a registration: a user confirms that the cluster has failed, although most clusters stopped responding at once.
  * Its value is the lastTransitionTime of the Ready condition, so that it does not apply to a later failure.
  */
-export const confirmFailureAnnotation = "tmc.kcp.io/confirm-failure";
+export const confirmFailureAnnotation = userAnnotations.confirmFailure.name;
 
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 export type ClusterTaint = Readonly<{ key: string; value: string; effect: TaintEffect; addedMs: number | undefined }>;

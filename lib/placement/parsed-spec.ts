@@ -7,6 +7,7 @@ import {
   satisfiesRequirement,
   selectorFromObject,
 } from "@tmc/kube/selector.ts";
+import { userAnnotations } from "../api/annotations.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { clip } from "../model/text.ts";
 import type { ResourceAmount } from "./observed.ts";
@@ -22,9 +23,9 @@ export const maxSelectedClusters = 1000;
 
 /** Annotations by which a placement states preferences that never reject a cluster. */
 export const hintAnnotations = {
-  preferredCluster: "tmc.kcp.io/preferred-cluster",
-  avoidCluster: "tmc.kcp.io/avoid-cluster",
-  preferredLocation: "tmc.kcp.io/preferred-location",
+  preferredCluster: userAnnotations.preferredCluster.name,
+  avoidCluster: userAnnotations.avoidCluster.name,
+  preferredLocation: userAnnotations.preferredLocation.name,
 } as const;
 
 /** One requirement on a label; `text` is its selector notation for messages. */

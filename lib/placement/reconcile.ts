@@ -10,7 +10,7 @@ import type { PlacementStatus } from "./explain.ts";
 import type { ClusterUsage, ObservedPlacement } from "./observed.ts";
 import { withPlacedWorkloads } from "./placed-workloads.ts";
 import type { ReadyReason } from "./reasons.ts";
-import { areEvictionsHeld, evictionsHeldEvent, withSelectionCondition } from "./status.ts";
+import { areEvictionsHeld, evictionsHeldEvent, invalidAnnotationEvent, withSelectionCondition } from "./status.ts";
 
 /** Everything that the placement reconciler reads and writes; tests replace it with an in-memory world. */
 export interface PlacementWorld {
@@ -88,8 +88,10 @@ export const placementReconciler =
     );
     await report(world, { key, placement: observed.placement, status, notification }, signal);
     if (areEvictionsHeld(status)) world.onEvictionsHeld?.();
-    const event = evictionsHeldEvent(observed.placement.status ?? {}, status);
-    if (event !== undefined) world.recordEvent?.(key, observed.placement, event);
+    const before = observed.placement.status ?? {};
+    for (const event of [evictionsHeldEvent(before, status), invalidAnnotationEvent(before, status)]) {
+      if (event !== undefined) world.recordEvent?.(key, observed.placement, event);
+    }
     return requeueSeconds === undefined ? plan.next : earliestNext(plan.next, requeueAfter(requeueSeconds));
   };
 

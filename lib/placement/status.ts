@@ -1,4 +1,5 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
+import { annotationsValidType, invalidAnnotation, unregisteredErrors } from "../api/annotations.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
@@ -6,7 +7,7 @@ import { clip, formatNames, summarizeNames } from "../model/text.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 import { type ClusterDecision, countReasons, type DecisionGroup, type PlacementStatus } from "./explain.ts";
 import type { ClusterFacts } from "./observed.ts";
-import { defaultStrategy, type InvalidSpec, type ParsedSpec, satisfies } from "./parsed-spec.ts";
+import { defaultStrategy, hintAnnotations, type InvalidSpec, type ParsedSpec, satisfies } from "./parsed-spec.ts";
 import type { ReadyReason, selectionReasons } from "./reasons.ts";
 import type { ClusterSelection } from "./select-clusters.ts";
 
@@ -115,6 +116,13 @@ export function evictionsHeldEvent(before: PlacementStatus, after: PlacementStat
   return { type: "Warning", reason: held.reason, message: held.message };
 }
 
+/** The Event to record on a placement after its status was written: a hint of it is ignored from now on. */
+export function invalidAnnotationEvent(before: PlacementStatus, after: PlacementStatus): ObjectEvent | undefined {
+  const condition = findCondition(after.conditions, annotationsValidType);
+  if (condition === undefined || findCondition(before.conditions, annotationsValidType) !== undefined) return undefined;
+  return { type: "Warning", reason: condition.reason, message: condition.message };
+}
+
 /** Whether the status says that evictions are held. */
 export function areEvictionsHeld({ conditions }: PlacementStatus): boolean {
   return findCondition(conditions, evictionsHeldType)?.status === "True";
@@ -124,25 +132,53 @@ const selectionType = "WorkloadsSelected";
 
 /** Adds the condition WorkloadsSelected to the status of a placement that governs no workload, and removes it otherwise. */
 export function withSelectionCondition(
-  { metadata, spec }: WorkloadPlacement,
+  placement: WorkloadPlacement,
   status: PlacementStatus,
   { governsNone, nowMs }: Readonly<{ governsNone: boolean; nowMs: number }>,
 ): PlacementStatus {
+  const message =
+    placement.spec.workloadSelector === undefined
+      ? "it has no workloadSelector, and selects nothing"
+      : "its workloadSelector matches no workload that another placement does not govern";
+  const reason = "NothingSelected" satisfies keyof typeof selectionReasons;
+  const finding = governsNone ? { reason, message } : undefined;
+  return withFinding(placement, status, { type: selectionType, finding, nowMs });
+}
+
+/** Adds the condition AnnotationsValid to the status of a placement with hints that are ignored, and removes it otherwise. */
+export function withAnnotationCondition(
+  placement: WorkloadPlacement,
+  status: PlacementStatus,
+  { clusters, nowMs }: Readonly<{ clusters: readonly ClusterFacts[]; nowMs: number }>,
+): PlacementStatus {
+  const { preferredCluster, avoidCluster } = hintAnnotations;
+  const registered = new Set(clusters.map(({ name }) => name));
+  const errors = unregisteredErrors(placement.metadata.annotations, [preferredCluster, avoidCluster], (name) =>
+    registered.has(name),
+  );
+  const finding = errors.length === 0 ? undefined : { reason: invalidAnnotation, message: errors.join("; ") };
+  return withFinding(placement, status, { type: annotationsValidType, finding, nowMs });
+}
+
+type Finding = Readonly<{
+  type: string;
+  finding: Readonly<{ reason: string; message: string }> | undefined;
+  nowMs: number;
+}>;
+
+/** Sets a condition to False while there is a finding, and removes it otherwise. */
+function withFinding(
+  { metadata }: WorkloadPlacement,
+  status: PlacementStatus,
+  { type, finding, nowMs }: Finding,
+): PlacementStatus {
   const { conditions = [] } = status;
-  if (!governsNone) {
-    if (findCondition(conditions, selectionType) === undefined) return status;
-    return { ...status, conditions: conditions.filter(({ type }) => type !== selectionType) };
+  if (finding === undefined) {
+    if (findCondition(conditions, type) === undefined) return status;
+    return { ...status, conditions: conditions.filter((condition) => condition.type !== type) };
   }
-  const condition: DecidedCondition = {
-    type: selectionType,
-    status: "False",
-    reason: "NothingSelected" satisfies keyof typeof selectionReasons,
-    message:
-      spec.workloadSelector === undefined
-        ? "it has no workloadSelector, and selects nothing"
-        : "its workloadSelector matches no workload that another placement does not govern",
-    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
-  };
+  const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
+  const condition: DecidedCondition = { type, status: "False", ...finding, ...generation };
   return { ...status, conditions: withCondition(conditions, condition, formatTimestamp(nowMs)) };
 }
 

@@ -1,12 +1,13 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { ApiError } from "@tmc/kube/errors.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
+import { userAnnotations } from "../api/annotations.ts";
 import { type ClusterRegistration, maxClusterUidLength } from "../api/cluster-registration.ts";
 import type { Condition, DecidedCondition } from "../model/condition.ts";
 import type { ClusterIdentity, ProbeOutcome } from "./probe-outcome.ts";
 
 /** The annotation of a registration by which a user accepts the cluster with this uid, and no other, as the registered one. */
-export const acceptIdentityAnnotation = "tmc.kcp.io/accept-cluster-uid";
+export const acceptIdentityAnnotation = userAnnotations.acceptIdentity.name;
 /** The value of the annotation that accepts a cluster whose uid TMC may not read. */
 export const unknownIdentity = "unknown";
 

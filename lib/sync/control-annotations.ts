@@ -1,35 +1,36 @@
+import {
+  jobClustersValues,
+  parseAnnotationNames,
+  shownValue,
+  syncValues,
+  unregisteredErrors,
+  userAnnotations,
+} from "../api/annotations.ts";
 import type { Workload } from "./sync-objects.ts";
 import type { Blocker } from "./targets/decide.ts";
 
 /** Annotations by which the owner of a workload restricts sync. They only narrow what the placement selects. */
 export const controlAnnotations = {
-  /** `pause` or `disable` stops all writes to clusters; see `stoppingValues`. */
-  sync: "tmc.kcp.io/sync",
-  /** Comma-separated names: only these clusters get a copy. */
-  targetClusters: "tmc.kcp.io/target-clusters",
-  /** Comma-separated names: these clusters get no copy. */
-  excludedClusters: "tmc.kcp.io/exclude-clusters",
-  /** `all`: a Job runs on all selected clusters instead of one; see `limitJob` in decide.ts. */
-  jobClusters: "tmc.kcp.io/job-clusters",
-  /** Comma-separated ids of held deletions that a user has confirmed; see `holdId` in eviction/deletion-guard.ts. */
-  confirmedDeletions: "tmc.kcp.io/confirm-deletions",
+  sync: userAnnotations.sync.name,
+  targetClusters: userAnnotations.targetClusters.name,
+  excludedClusters: userAnnotations.excludedClusters.name,
+  /** See `limitJob` in decide.ts. */
+  jobClusters: userAnnotations.jobClusters.name,
+  /** See `holdId` in eviction/deletion-guard.ts. */
+  confirmedDeletions: userAnnotations.confirmedDeletions.name,
 } as const;
 
 /** Values of the sync annotation that stop all writes to clusters, with the reason that copies then report. */
 const stoppingValues: ReadonlyMap<string, "SyncDisabled" | "SyncPaused"> = new Map([
-  ["disable", "SyncDisabled"],
-  ["disabled", "SyncDisabled"],
-  ["pause", "SyncPaused"],
-  ["paused", "SyncPaused"],
-] as const);
+  ...syncValues.disabling.map((value) => [value, "SyncDisabled"] as const),
+  ...syncValues.pausing.map((value) => [value, "SyncPaused"] as const),
+]);
 
-const acceptedSyncValues: readonly string[] = ["enable", "enabled", ...stoppingValues.keys()].toSorted();
+const acceptedSyncValues: readonly string[] = Object.values(syncValues).flat().toSorted();
 
 export type Controls = Readonly<{
   /** Why nothing is written to clusters; undefined when sync is on. */
   syncBlocker: Blocker | undefined;
-  /** What is wrong with the sync annotation; undefined when its value is accepted. Sync is on then. */
-  syncAnnotationError: string | undefined;
   allows: (targetCluster: string) => boolean;
   /** Whether a Job runs on all selected clusters. */
   isOnAllClusters: boolean;
@@ -49,7 +50,6 @@ export function controlsOf(workload: Pick<Workload, "metadata"> | undefined): Co
       reason: stopReason,
       message: `the annotation ${controlAnnotations.sync} stops all writes to clusters`,
     },
-    syncAnnotationError: syncValueError(syncValue),
     allows: (targetCluster) =>
       (allowed === undefined || allowed.has(targetCluster)) && excluded?.has(targetCluster) !== true,
     isOnAllClusters: annotations[controlAnnotations.jobClusters] === "all",
@@ -57,19 +57,29 @@ export function controlsOf(workload: Pick<Workload, "metadata"> | undefined): Co
   };
 }
 
-function syncValueError(value: string): string | undefined {
-  if (value === "" || acceptedSyncValues.includes(value)) return undefined;
-  // A tenant wrote the value, and the message goes into a status: only a harmless value is repeated.
-  const shown = /^[A-Za-z0-9._-]{1,63}$/.test(value) ? value : "?";
-  return `${controlAnnotations.sync} is "${shown}", which is ignored; accepted values: ${acceptedSyncValues.join(", ")}`;
+/** What is wrong with the control annotations of a workload; a value that is not accepted is ignored. */
+export function controlErrors(
+  { metadata: { annotations } }: Pick<Workload, "metadata">,
+  isRegistered: (cluster: string) => boolean,
+): readonly string[] {
+  const { sync, jobClusters, targetClusters, excludedClusters } = controlAnnotations;
+  return [
+    ...valueErrors(annotations, sync, acceptedSyncValues),
+    ...valueErrors(annotations, jobClusters, jobClustersValues),
+    ...unregisteredErrors(annotations, [targetClusters, excludedClusters], isRegistered),
+  ];
+}
+
+function valueErrors(
+  annotations: Workload["metadata"]["annotations"],
+  name: string,
+  accepted: readonly string[],
+): readonly string[] {
+  const value = annotations?.[name] ?? "";
+  if (value === "" || accepted.includes(value)) return [];
+  return [`${name} is "${shownValue(value)}", which is ignored; accepted values: ${accepted.join(", ")}`];
 }
 
 function parseNames(text: string | undefined): ReadonlySet<string> | undefined {
-  if (text === undefined) return undefined;
-  return new Set(
-    text
-      .split(",")
-      .map((name) => name.trim())
-      .filter((name) => name !== ""),
-  );
+  return text === undefined ? undefined : parseAnnotationNames(text);
 }

@@ -1,4 +1,5 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { userAnnotations } from "../api/annotations.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type ObjectKey, parseWorkloadKey, workloadKey } from "../model/key.ts";
 import { type DeletionGuardSettings, exceedsLimit } from "../sync/eviction/deletion-guard.ts";
@@ -74,7 +75,7 @@ export type Inventory = Readonly<{
 }>;
 
 /** The annotation of a registration by which a user confirms that this many upsynced objects may be deleted upstream. */
-export const confirmUpsyncAnnotation = "tmc.kcp.io/confirm-upsync-deletions";
+export const confirmUpsyncAnnotation = userAnnotations.confirmUpsyncDeletions.name;
 
 /**
  * Compares all objects of one cluster with upstream. Returns undefined while the watches of the cluster are not in sync.

@@ -41,6 +41,9 @@ function placementSection(): string {
     "| --- | --- |",
     ...Object.entries(selectionReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
     "",
+    "The condition `AnnotationsValid` of a placement and of a `WorkloadSync` exists only while it is False, with the reason",
+    "`InvalidAnnotation`: an [annotation](reference.md#annotations) has an unknown value, or names a cluster that is not registered.",
+    "",
   ].join("\n");
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { userAnnotations } from "../../api/annotations.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { matchesLastWrittenHash, syncFinalizer } from "../../sync/ownership/record.ts";
 
@@ -8,7 +9,7 @@ import { matchesLastWrittenHash, syncFinalizer } from "../../sync/ownership/reco
 const ownAnnotationPrefix = "tmc.kcp.io/";
 
 /** The annotation with which a user requests a reconcile now; each new value is a new request. */
-export const reconcileRequestedAnnotation = "tmc.kcp.io/reconcile-requested";
+export const reconcileRequestedAnnotation = userAnnotations.reconcileRequested.name;
 
 /**
  * Returns a short text that changes only when something changes that a reconciler acts on. A heartbeat, a condition or any

@@ -1,6 +1,6 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { userAnnotations } from "../../api/annotations.ts";
 import { type ClusterRegistration, maxOrphanNames } from "../../api/cluster-registration.ts";
-import { group } from "../../api/group.ts";
 import type { WorkloadType } from "../../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
@@ -26,7 +26,7 @@ export type OwnedObject = Readonly<{
 type Status = NonNullable<ClusterRegistration["status"]>;
 
 /** The annotation of a registration by which a user confirms that its orphaned copies may be deleted. */
-export const deleteOrphansAnnotation = `${group}/delete-orphaned-copies`;
+export const deleteOrphansAnnotation = userAnnotations.deleteOrphans.name;
 
 /** The condition of a registration about orphaned copies; a registration that never had any does not have it. */
 export const orphansCondition = "NoOrphanedCopies";

@@ -1,4 +1,5 @@
 import { byKey, compareStrings } from "@tmc/kube/compare.ts";
+import { annotationsValidType, invalidAnnotation } from "../../api/annotations.ts";
 import { type Condition, withCondition } from "../../model/condition.ts";
 import { clipMessage, formatNames, summarizeNames } from "../../model/text.ts";
 import type { Intent } from "../decide.ts";
@@ -16,8 +17,8 @@ export type ReportFacts = Readonly<{
   differences?: readonly string[] | undefined;
   /** What is wrong with the annotation that chooses the status strategy. */
   strategyError?: string | undefined;
-  /** What is wrong with the sync annotation. */
-  syncAnnotationError?: string | undefined;
+  /** What is wrong with the control annotations. */
+  annotationErrors?: readonly string[] | undefined;
   /** Why the workload is not synced because the hub runs it itself. */
   hubControllersError?: string | undefined;
   /** The claims whose data keeps the workload on its clusters. */
@@ -59,7 +60,7 @@ type OptionalCondition = Readonly<{
 }>;
 
 function optionalConditions(facts: ReportFacts, clusters: readonly CopyRecord[]): readonly OptionalCondition[] {
-  const { intent, shortfall, differences = [], strategyError, syncAnnotationError, stalledAfterSeconds, now } = facts;
+  const { intent, shortfall, differences = [], strategyError, annotationErrors = [], stalledAfterSeconds, now } = facts;
   const held = clusters.filter(({ state }) => state === "Held");
   const withVolumes = clusters.filter(
     ({ name, reason }) => intent.heldClusters.includes(name) || reason === "VolumeNotMovable",
@@ -93,7 +94,11 @@ function optionalConditions(facts: ReportFacts, clusters: readonly CopyRecord[])
       isPositive: true,
       finding: findingOf("HubRunsWorkloads", facts.hubControllersError),
     },
-    { type: "SyncAnnotationValid", isPositive: true, finding: findingOf("UnknownValue", syncAnnotationError) },
+    {
+      type: annotationsValidType,
+      isPositive: true,
+      finding: annotationErrors.length === 0 ? undefined : findingOf(invalidAnnotation, annotationErrors.join("; ")),
+    },
   ];
 }
 

@@ -1,3 +1,4 @@
+import { userAnnotations } from "../../api/annotations.ts";
 import { type StatusStrategy, statusStrategies, type TypeStatusRule } from "../../api/workload-kinds.ts";
 import type { ConditionRules } from "./conditions.ts";
 import type { StatusCopy, StatusView } from "./facts.ts";
@@ -7,10 +8,10 @@ import { equalOnly, type FieldRule, intersection, union } from "./field-rules.ts
  * The annotation that chooses how the statuses of a custom resource are aggregated: on a workload by its owner, on the
  * definition of a type by the operator for all of its objects.
  */
-export const statusStrategyAnnotation = "tmc.kcp.io/status-strategy";
+export const statusStrategyAnnotation = userAnnotations.statusStrategy.name;
 
 /** The annotation on the definition of a type with the comma-separated status fields that are added up. */
-export const statusSumAnnotation = "tmc.kcp.io/status-sum";
+export const statusSumAnnotation = userAnnotations.statusSum.name;
 
 export type ChosenStrategy = Readonly<{
   /** Undefined for the safe rules. */

@@ -1,7 +1,9 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
+import { annotationsValidType } from "../../api/annotations.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ObjectEvent } from "../../model/event.ts";
+import { controlErrors } from "../control-annotations.ts";
 import type { Observed, SyncTools } from "../observed.ts";
 import { recordName } from "../ownership/record.ts";
 import type { SyncStatus, Workload } from "../sync-objects.ts";
@@ -62,7 +64,8 @@ export async function writeReport(
           shortfall,
           differences,
           strategyError: strategyFor(observed).error,
-          syncAnnotationError: controls.syncAnnotationError,
+          annotationErrors:
+            workload === undefined ? [] : controlErrors(workload, (name) => observed.targetClusters.has(name)),
           hubControllersError:
             controls.syncBlocker?.reason === "HubRunsWorkloads" ? controls.syncBlocker.message : undefined,
           retainedClaims: observed.retainedClaims,
@@ -168,6 +171,12 @@ function eventsOfWrites(
   ]);
 }
 
+function eventsOfAnnotations(previous: SyncStatus | undefined, current: SyncStatus): readonly ObjectEvent[] {
+  const condition = findCondition(current.conditions, annotationsValidType);
+  if (condition === undefined || findCondition(previous?.conditions, annotationsValidType) !== undefined) return [];
+  return [{ type: "Warning", reason: condition.reason, message: condition.message }];
+}
+
 /** Events about state transitions: one for each state that a copy enters. */
 function eventsOfTransitions(previous: SyncStatus | undefined, current: SyncStatus): readonly ObjectEvent[] {
   const previousCopies = new Map((previous?.clusters ?? []).map((entry) => [entry.name, entry]));
@@ -191,5 +200,5 @@ function eventsOfTransitions(previous: SyncStatus | undefined, current: SyncStat
     const reason = type === "Stalled" ? type : condition.reason;
     return [{ type: "Warning", reason, message: condition.message }];
   });
-  return [...events, ...begun];
+  return [...events, ...begun, ...eventsOfAnnotations(previous, current)];
 }

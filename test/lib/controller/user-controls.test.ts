@@ -1,6 +1,7 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
+import { statusOf } from "../../support/controller-environment.ts";
 import {
   aDeployment,
   clusterNames,
@@ -83,6 +84,49 @@ describe("annotations of a workload", () => {
     await pass(20_000);
     expect(await where()).toBe("east");
     expect(await said()).toEqual({ east: "LastCopy" });
+  }, 60_000);
+});
+
+describe("annotations with values that TMC ignores", () => {
+  const annotationsValid = (object: KubeObject | undefined) => {
+    const { conditions = [] } = (object ?? {}) as { conditions?: { type: string }[] } & KubeObject;
+    return conditions.find(({ type }) => type === "AnnotationsValid");
+  };
+  const eventsOf = async ({ client }: MovesStage, kind: string): Promise<readonly string[]> => {
+    const { items } = await client.list<KubeObject & { reason: string; involvedObject: { kind: string } }>({
+      type: { group: "", version: "v1", plural: "events" },
+    });
+    return items.filter(({ involvedObject }) => involvedObject.kind === kind).map(({ reason }) => reason);
+  };
+
+  test("a misspelled cluster is reported on the workload and on the placement, until it is corrected", async () => {
+    const stage = await running();
+    const { client, change, pass } = stage;
+    const recordStatus = async () => {
+      const [record] = (await client.list<KubeObject & WorkloadSync>({ type: records, namespace: "shop" })).items;
+      return record?.status as KubeObject | undefined;
+    };
+    const placementStatus = async () => statusOf(await stage.placement("shop")) as unknown as KubeObject;
+    await change(deployments, "web", annotated({ "tmc.kcp.io/exclude-clusters": "esat" }));
+    await change(placements.type, "shop", annotated({ "tmc.kcp.io/preferred-cluster": "wset" }));
+    await pass(10_000);
+    expect(annotationsValid(await recordStatus())).toMatchObject({
+      status: "False",
+      reason: "InvalidAnnotation",
+      message: "tmc.kcp.io/exclude-clusters names clusters that are not registered: esat",
+    });
+    expect(annotationsValid(await placementStatus())).toMatchObject({
+      status: "False",
+      reason: "InvalidAnnotation",
+      message: "tmc.kcp.io/preferred-cluster names clusters that are not registered: wset",
+    });
+    expect(await eventsOf(stage, "Deployment")).toContain("InvalidAnnotation");
+    expect(await eventsOf(stage, "WorkloadPlacement")).toContain("InvalidAnnotation");
+    await change(deployments, "web", annotated({ "tmc.kcp.io/exclude-clusters": "east" }));
+    await change(placements.type, "shop", annotated({ "tmc.kcp.io/preferred-cluster": "west" }));
+    await pass(20_000);
+    expect(annotationsValid(await recordStatus())).toBeUndefined();
+    expect(annotationsValid(await placementStatus())).toBeUndefined();
   }, 60_000);
 });
 

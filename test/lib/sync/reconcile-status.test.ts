@@ -204,34 +204,34 @@ describe("Events and conditions for users", () => {
   });
 });
 
-describe("the SyncAnnotationValid condition", () => {
+describe("the AnnotationsValid condition", () => {
   const annotate = (value?: string): void => {
     const annotations: Record<string, string> = value === undefined ? {} : { "tmc.kcp.io/sync": value };
     world.apply("web", { replicas: 3 }, { annotations });
   };
 
-  it("an unknown value of the sync annotation sets SyncAnnotationValid to False and does not stop sync", async () => {
+  it("an unknown value of the sync annotation sets AnnotationsValid to False and does not stop sync", async () => {
     world.place("shop", ["east"]);
     annotate("stop");
     await world.settle("web");
-    expect(condition("SyncAnnotationValid")).toMatchObject({
+    expect(condition("AnnotationsValid")).toMatchObject({
       status: "False",
-      reason: "UnknownValue",
+      reason: "InvalidAnnotation",
       message:
         'tmc.kcp.io/sync is "stop", which is ignored; accepted values: disable, disabled, enable, enabled, pause, paused',
     });
     expect(world.copy("east", "web")).toBeDefined();
   });
 
-  it.each([undefined, "pause", "enabled"])("SyncAnnotationValid is removed once the value is %s", async (value) => {
+  it.each([undefined, "pause", "enabled"])("AnnotationsValid is removed once the value is %s", async (value) => {
     await running({}, "east", "north", "west");
-    expect(condition("SyncAnnotationValid")).toBeUndefined();
+    expect(condition("AnnotationsValid")).toBeUndefined();
     annotate("stop");
     await world.settle("web");
-    expect(condition("SyncAnnotationValid")).toMatchObject({ status: "False" });
+    expect(condition("AnnotationsValid")).toMatchObject({ status: "False" });
     annotate(value);
     await world.settle("web");
-    expect(condition("SyncAnnotationValid")).toBeUndefined();
+    expect(condition("AnnotationsValid")).toBeUndefined();
     expect(states().east).toBe(value === "pause" ? "SyncPaused" : "Ready");
   });
 });
