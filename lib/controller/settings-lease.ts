@@ -5,12 +5,15 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { accountNamespace } from "../api/export-access.ts";
 import { group, managedByTmc } from "../api/group.ts";
+import { clip } from "../model/text.ts";
 import type { Log } from "../observe/log.ts";
 import type { ControllerConfig } from "./flags.ts";
 
 const leases: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 /** The Leases that name settings are in the workspace with the identity of the hub. */
 export const leaseCollection = { type: leases, namespace: accountNamespace } as const;
+/** Whoever may write Leases there must not fill the log. */
+const maxShownLength = 200;
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 
 /** The fields of a Lease that are used here. */
@@ -153,6 +156,6 @@ function differencesOf(settings: SharedSettings, text: string | undefined): stri
   return Object.entries(settings)
     .map(([name, value]) => ({ name, here: JSON.stringify(value), there: JSON.stringify(there.get(name)) }))
     .filter((each) => each.here !== each.there)
-    .map((each) => `${each.name} is ${each.here} here and ${each.there ?? "unknown"} there`)
+    .map((each) => `${each.name} is ${each.here} here and ${clip(each.there ?? "unknown", maxShownLength)} there`)
     .join(", ");
 }
