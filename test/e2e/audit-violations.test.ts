@@ -82,6 +82,10 @@ const innocent: Record<string, readonly Row[]> = {
     { by: relay, home: "home", does: "watch", to: "workloadplacements", second: 150 },
   ],
   "reads beside the export": [{ ...ours, does: "get", to: "apiexports/tmc.kcp.io", in: "home" }],
+  "the Lease of a controller's settings beside the export": [
+    { ...ours, does: "create", to: "tmc-system|leases/tmc-settings-1f2e", in: "home", code: 201 },
+    { ...ours, does: "delete", to: "tmc-system|leases/tmc-settings-1f2e", in: "home" },
+  ],
   "an Event beside the export, and one for a tenant who has made something": [
     ...antsMake,
     { ...ours, does: "create", to: "default|events", in: "home", code: 201 },
@@ -164,7 +168,11 @@ const guilty: Record<string, Readonly<{ rows: readonly Row[]; finding: string }>
   },
   "a write beside the export": {
     rows: [{ ...ours, does: "patch", to: "apiexports/tmc.kcp.io", in: "home" }],
-    finding: `${worker} patch apiexports/tmc.kcp.io in home: 200: nothing but Events and the hub's identity is written beside the export`,
+    finding: `${worker} patch apiexports/tmc.kcp.io in home: 200: nothing but Events, Leases and the hub's identity is written beside the export`,
+  },
+  "a Lease in another namespace beside the export": {
+    rows: [{ ...ours, does: "update", to: "default|leases/east", in: "home" }],
+    finding: `${worker} update leases/default/east in home: 200: nothing but Events, Leases and the hub's identity is written beside the export`,
   },
   "a relay that reads a single object": {
     rows: [...antsMake, { by: relay, home: "home", does: "get", to: "workloadplacements/web", in: "aaaa", code: 403 }],

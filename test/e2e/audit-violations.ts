@@ -51,8 +51,8 @@ function wrongOfOurs(request: AuditedRequest, who: Who, made: ReadonlyMap<string
   if (isOf(request, who.relay) && !informerVerbs.has(verb)) return "the relay only lists and watches";
   if (cluster === undefined) return informerVerbs.has(verb) ? undefined : "it names no logical cluster";
   if (cluster === who.provider) {
-    const isAllowed = reads.has(verb) || isEvent(request) || isHubRecord(request);
-    return isAllowed ? undefined : "nothing but Events and the hub's identity is written beside the export";
+    const isAllowed = reads.has(verb) || isEvent(request) || isHubRecord(request) || isLease(request);
+    return isAllowed ? undefined : "nothing but Events, Leases and the hub's identity is written beside the export";
   }
   const owner = who.tenants.get(cluster);
   if (owner === undefined) return "no tenant is there";
@@ -94,6 +94,10 @@ const isEvent = ({ resource }: AuditedRequest): boolean => resource === "events"
 /** Whether the request adds the address of the hub to its stored identity, as the first worker of a new installation does. */
 const isHubRecord = ({ verb, resource, namespace, name }: AuditedRequest): boolean =>
   verb === "update" && resource === "configmaps" && namespace === accountNamespace && name === hubRecordName;
+
+/** Whether the request is about a Lease in TMC's own namespace, by which controllers compare their settings. */
+const isLease = ({ resource, namespace }: AuditedRequest): boolean =>
+  resource === "leases" && namespace === accountNamespace;
 
 /** Where an object is; of a request that names none, and of an Event, the workspace. */
 function placeOf(request: AuditedRequest): string {
