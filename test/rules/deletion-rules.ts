@@ -7,6 +7,11 @@ const eviction = (row: string): NamedTest => ({
   titles: ["decideEviction", "%s"],
   rows: [row],
 });
+const jobCluster = (row: string): NamedTest => ({
+  file: "test/lib/sync/job-clusters.test.ts",
+  titles: ["the cluster of a Job", "%s"],
+  rows: [row],
+});
 const finalizerWrite = {
   file: "lib/sync/ownership/protect.ts",
   text: "needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,",
@@ -293,5 +298,40 @@ export const deletionRules: readonly Rule[] = [
       },
     ],
     test: titled("controls", "the owner of a placement", "moves nothing by a second placement for the same work"),
+  },
+  {
+    incident: "a migration runs on two clusters",
+    rule: "a Job runs on one of the selected clusters",
+    removals: [
+      {
+        file: "lib/sync/decide.ts",
+        text: "const selected = limitJob(allowed, { ...facts, placement });",
+        without: "const selected = allowed;",
+      },
+    ],
+    test: jobCluster("a new Job goes to the cluster with the highest score"),
+  },
+  {
+    incident: "the copy of a running migration is deleted, because one cluster is enough",
+    rule: "a Job stays on every cluster where it was written",
+    removals: [{ file: "lib/sync/decide.ts", text: "if (written.length > 0) return written;", without: "" }],
+    test: jobCluster("a Job that was written to several clusters stays on all of them"),
+    simulation: "not visible: its laws decide with the same function",
+  },
+  {
+    incident: "a finished migration runs again and again, because its cluster deletes it after a while",
+    rule: "a cluster is not told to delete a finished Job",
+    removals: [
+      {
+        file: "lib/sync/desired/server-fields.ts",
+        text: `changedAt(job.body, ["spec", "ttlSecondsAfterFinished"], () => undefined)`,
+        without: "job.body",
+      },
+    ],
+    test: {
+      file: "test/lib/sync/desired/manifest.test.ts",
+      titles: ["manifests of all published types", "the manifest of a Job has no time to live"],
+    },
+    simulation: "not visible: no Job in it has a time to live",
   },
 ];

@@ -32,6 +32,11 @@ describe("manifests of all published types", () => {
     expect(status).toBeUndefined();
   });
 
+  it("the manifest of a Job has no time to live", () => {
+    expect(stored("job").spec).toHaveProperty("ttlSecondsAfterFinished");
+    expect(sent(stored("job")).spec).not.toHaveProperty("ttlSecondsAfterFinished");
+  });
+
   it.each(names)("manifestOf does not modify %s", (name) => {
     const workload = stored(name);
     sent(workload);
