@@ -114,7 +114,14 @@ export function heldTargets(
   }>,
 ): readonly string[] | undefined {
   const entries = records.get(id)?.status?.clusters ?? [];
-  const held = entries.filter(({ reason }) => reason === "VolumeNotMovable").map(({ name }) => name);
+  // A cluster that is not Ready holds the data that was written there, and the record says of it that it is not Ready.
+  const held = entries
+    .filter(
+      ({ name, reason, appliedHash }) =>
+        reason === "VolumeNotMovable" ||
+        (reason === "ClusterNotReady" && appliedHash !== undefined && !selected.includes(name)),
+    )
+    .map(({ name }) => name);
   const mayHold = claimsOf(workload).length > 0 && volumes !== "Recreate" && selected.length > 0;
   if (held.length === 0 || !mayHold) return undefined;
   const written = entries.filter(({ appliedHash }) => appliedHash !== undefined).map(({ name }) => name);

@@ -2,13 +2,10 @@ import type { Feature } from "./feature.ts";
 
 const minuteMs = 60_000;
 
-/**
- * The wall clock of a running controller jumps, as after a wrong time server; the monotonic clock does not. Only when forced: seed
- * 4004 is red, where a `lastHeartbeat` of the future stays after the clock is right again.
- */
+/** The wall clock of a running controller jumps, as after a wrong time server; the monotonic clock does not. */
 export const clockJumps: Feature = {
   name: "clock-jumps",
-  share: 0,
+  share: 0.1,
   isDirectOnly: true,
   steps: (seeded, { endMs }) =>
     Array.from({ length: seeded.between(1, 4) }, () => {

@@ -3,13 +3,10 @@ import type { Seeded } from "../seeded.ts";
 import type { Physical } from "../servers.ts";
 import type { Feature, FeatureFacts } from "./feature.ts";
 
-/**
- * kcp is restored from a backup. Only when forced: while its cache has a workload that the restore has replaced, a controller
- * creates a sync record for it without a pause, because the upstream garbage collector deletes each of them.
- */
+/** kcp is restored from a backup. */
 export const restoredHub: Feature = {
   name: "restored-hub",
-  share: 0,
+  share: 0.1,
   isDirectOnly: true,
   // Originals, and what only these types have, are not compared with what a backup had.
   excludes: ["more-types", "upsync"],
