@@ -48,7 +48,7 @@ export function kubectlWatchCases(room: MakeKubectlRoom, kind: "kcp" | "cluster"
     });
     const watching = start(`get wp ${namespace} -w`);
     try {
-      await watching.saw(has(/^NAME +STRATEGY +READY +AGE\n\S+ +Spread +\d+s\n$/));
+      await watching.saw(has(/^NAME +STRATEGY +CLUSTERS +READY +REASON +AGE\n\S+ +Spread +\d+s\n$/));
       await ok(`patch wp ${namespace} --type=merge -p {"spec":{"strategy":"Affinity"}}`);
       await watching.saw(has(/ Affinity +\d+s\n$/));
     } finally {
