@@ -8,8 +8,7 @@ import type { Feature } from "./feature.ts";
  */
 export const vanish: Feature = {
   name: "vanish",
-  // Only where it is asked for: a workload that vanishes while it has copies was not run often enough yet.
-  share: 0,
+  share: 0.1,
   steps: (seeded, { endMs }) =>
     Array.from({ length: seeded.between(2, 6) }, (): Step => {
       const tenant = seeded.between(0, tenantPaths.length - 1);
