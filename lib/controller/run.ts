@@ -145,6 +145,7 @@ function createRunSyncParts(
     cache: workloads.cache,
     ...access,
     queue: backend.queue,
+    isInShard: options.shard && isInShard,
     isBusy: backend.isBusy,
     hubId,
     hubBlocker,
@@ -155,7 +156,6 @@ function createRunSyncParts(
       isListed: (logicalCluster) =>
         !readsFromCache || (cache.isListed(logicalCluster) && workloads.cache.isListed(logicalCluster)),
       isShared: !readsFromCache,
-      isInShard: options.shard && isInShard,
     },
     relistSeconds: settings.relistSeconds,
     clock,

@@ -14,6 +14,7 @@ import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { ObservedWatches } from "../registration/conditions.ts";
 import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
+import type { ShardFilter } from "../sources/shard.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
 import type { SyncTools } from "../sync/observed.ts";
@@ -34,6 +35,8 @@ export type SyncPartsOptions = Readonly<{
   connections: Connections;
   credentials: CredentialSource;
   queue: WorkQueue;
+  /** Which keys this process is responsible for; undefined if it is responsible for all. */
+  isInShard?: ShardFilter | undefined;
   /** Whether many keys wait or run. @default unknown */
   isBusy?: (() => boolean) | undefined;
   hubId: string;
@@ -67,8 +70,8 @@ export interface SyncParts {
 
 /** Creates the downstream client and its watches; changes on clusters are enqueued. */
 export function createSyncParts(options: SyncPartsOptions): SyncParts {
-  const { hub, workloads, cache, connections, credentials, queue, relistSeconds, clock, random, log, metrics } =
-    options;
+  const { hub, workloads, cache, connections, credentials, queue, isInShard, relistSeconds } = options;
+  const { clock, random, log, metrics } = options;
   const settings: SyncSettings = {
     ...defaultSyncSettings,
     ...options.settings,
@@ -83,6 +86,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       // The next resync enqueues them again.
       .catch((error: unknown) => log.warn("queue rejected keys", { keys: keys.length, error }));
   };
+  // The watch of a cluster delivers the copies of every shard.
+  const enqueueOwn = (keys: readonly WorkKey[]): Promise<void> =>
+    enqueue(isInShard === undefined ? keys : keys.filter(isInShard));
   const copies = createCopyWatches({
     hubId: settings.hubId,
     clientFor: clients.clientFor,
@@ -90,9 +96,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     clock,
     random,
     relistSeconds,
-    onChanged: (key) => void enqueue([key]),
+    onChanged: (key) => void enqueueOwn([key]),
     onDependencyChanged: ({ registration: { logicalCluster }, ...dependency }) =>
-      void enqueue(cache.referrers({ logicalCluster, ...dependency })),
+      void enqueueOwn(cache.referrers({ logicalCluster, ...dependency })),
     onFailure: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", {
         logicalCluster,
@@ -115,7 +121,8 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     types: workloads.types,
     onUnauthorized: clients.unauthorized,
   });
-  const upsync = options.upsync && createUpsyncParts({ ...options, ...options.upsync, clients, settings, enqueue });
+  const upsync =
+    options.upsync && createUpsyncParts({ ...options, ...options.upsync, isInShard, clients, settings, enqueue });
   const orphans = new Map<string, number>();
   const removeGauges = metrics.onScrape(() => {
     metrics.set(

@@ -24,13 +24,13 @@ export type UpsyncInputs = Readonly<{
    * from the clusters, and the watches only enqueue keys.
    */
   isShared: boolean;
-  /** Which keys this process is responsible for; undefined if it is responsible for all. */
-  isInShard: ShardFilter | undefined;
 }>;
 
 export type UpsyncPartsOptions = UpsyncInputs &
   Pick<SyncPartsOptions, "hub" | "workloads" | "relistSeconds" | "clock" | "random" | "log" | "metrics"> &
   Readonly<{
+    /** Which keys this process is responsible for; undefined if it is responsible for all. */
+    isInShard: ShardFilter | undefined;
     clients: ClusterClients;
     settings: SyncSettings;
     enqueue: (keys: readonly WorkKey[]) => Promise<void>;

@@ -171,7 +171,8 @@ async function writeUpstream(
 /**
  * Reports new blockers once: users by an Event, and the registration by enqueueing it, so that it updates its conditions.
  * Without watches, a registration whose conditions have the reason already is not enqueued: thousands of objects may be held
- * at once, and each reconcile of the registration lists the cluster.
+ * at once, and each reconcile of the registration lists the cluster. It gets no further Event either, because a function that
+ * starts anew would repeat it at each resync.
  */
 async function reportBlockers(
   { workloads, source, localState, enqueue }: UpsyncTools,
@@ -185,7 +186,7 @@ async function reportBlockers(
   });
   await enqueue(unreported.map(({ registration }) => registrationKey(ref.key.logicalCluster, registration)));
   if (upstream === undefined) return;
-  for (const { registration, reason, message: cause } of blockers) {
+  for (const { registration, reason, message: cause } of unreported) {
     if (reason !== "NameTaken") continue;
     const message = `cluster ${registration} has an object with the same name that is not upsynced: ${cause}`;
     workloads.recordEvent(ref.key, upstream, { type: "Warning", reason: "UpsyncConflict", message });

@@ -33,6 +33,10 @@ export interface WorkloadView {
   /** The versions of each record that the process has heard of. One that a complete list of this run lacks is gone. */
   records(): readonly Versions<WorkloadSync>[];
   workloads(kind: WorkloadKind): readonly Versions<KubeObject>[];
+  /**
+   * The versions of each placement, as of each record. That the recorded placement of a workload is gone is no reason to delete
+   * a copy: `placement` goes by its own versions.
+   */
   placements(): readonly Versions<WorkloadPlacement>[];
   placement(name: string): Versions<WorkloadPlacement>;
   registration(name: string): Versions<ClusterRegistration>;
@@ -74,6 +78,12 @@ export function createWorkloadView(view: ProcessView, run: WorkRun, tenant: stri
     view
       .all(began, { server: kcpServer, logicalCluster: tenant, plural })
       .map((versions) => versions.map(({ object }) => object as T | undefined));
+  /** All objects of a kind; one that a complete list of this run lacks may be gone. */
+  const listedOf = <T extends WorkloadSync | WorkloadPlacement>(plural: string): readonly Versions<T>[] =>
+    allOf<T>(plural).map((versions) => {
+      const { namespace = "", name = "" } = versions.find((each) => each !== undefined)?.metadata ?? {};
+      return view.isUnlisted(began, inKcp(plural, namespace, name)) ? [...versions, undefined] : versions;
+    });
   const withKind = (kind: WorkloadKind, object: KubeObject | undefined): KubeObject | undefined =>
     object === undefined ? undefined : { ...object, apiVersion: kind === "Deployment" ? "apps/v1" : "v1", kind };
   const copyAddress = ({ kind, namespace, name }: ViewedObject, registration: string): ViewAddress => ({
@@ -97,15 +107,10 @@ export function createWorkloadView(view: ProcessView, run: WorkRun, tenant: stri
       versionsAt("workloadsyncs", namespace, recordName({ type: workloadResources[kind], name })),
     recordAddress: ({ kind, namespace, name }) =>
       inKcp("workloadsyncs", namespace, recordName({ type: workloadResources[kind], name })),
-    records: () =>
-      allOf<WorkloadSync>("workloadsyncs").map((versions) => {
-        const { namespace = "", name = "" } = versions.find((each) => each !== undefined)?.metadata ?? {};
-        const isUnlisted = view.isUnlisted(began, inKcp("workloadsyncs", namespace, name));
-        return isUnlisted ? [...versions, undefined] : versions;
-      }),
+    records: () => listedOf<WorkloadSync>("workloadsyncs"),
     workloads: (kind) =>
       allOf<KubeObject>(workloadResources[kind].plural).map((all) => all.map((each) => withKind(kind, each))),
-    placements: () => allOf("workloadplacements"),
+    placements: () => listedOf<WorkloadPlacement>("workloadplacements"),
     placement: (name) => versionsAt("workloadplacements", "", name),
     registration: (name) => versionsAt("clusterregistrations", "", name),
     registrations: () => allOf("clusterregistrations"),

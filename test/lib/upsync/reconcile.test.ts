@@ -166,6 +166,19 @@ describe.each([
       expect(world.condition("east", "UpsyncConflict")).toBe("True NameTaken");
     });
 
+    it("gets no other Event from a process that starts later", async () => {
+      const world = aWorld();
+      world.edit("web", withReplicas(9));
+      world.createDownstream("east");
+      await world.settle();
+      await world.reconcileRegistration("east");
+      world.restart();
+      await world.settle();
+      expect(world.events.map(({ reason }) => reason)).toEqual(
+        isWatching ? ["UpsyncConflict", "UpsyncConflict"] : ["UpsyncConflict"],
+      );
+    });
+
     it("gets another Event when it is in conflict again", async () => {
       const world = aWorld();
       world.edit("web", withReplicas(9));
