@@ -8,6 +8,7 @@ import {
   readyElsewhereFirst,
   recordComesFirst,
   recordedPlacementIsAskedFor,
+  recordIsReadBeforeEviction,
   replacementsAreAsked,
   vanishedIsNotDeleted,
   workloadIsAskedFor,
@@ -141,7 +142,7 @@ export const incidentRules: readonly Rule[] = [
   {
     ...emptyList,
     rule: "a sync record that is missing from a list stops the reconcile when it would be created again",
-    removals: [recordComesFirst],
+    removals: [recordComesFirst, recordIsReadBeforeEviction],
     test: empty("sync records"),
   },
   {
@@ -217,6 +218,7 @@ export const incidentRules: readonly Rule[] = [
         without: "if (!cache.isStale(address)) return cache.get(address);",
       },
       recordComesFirst,
+      recordIsReadBeforeEviction,
       {
         file: "lib/upstream/cached-workload-hub.ts",
         text: "if (cache.isListed(logicalCluster, type)) return cache.list(type, logicalCluster);",

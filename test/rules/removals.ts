@@ -24,6 +24,13 @@ export const recordComesFirst: Removal = {
     "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal).catch(() => record),",
 };
 
+/** Nothing is evicted because of a record that is not the one that the server has now. */
+export const recordIsReadBeforeEviction: Removal = {
+  file: "lib/sync/eviction/evict.ts",
+  text: "if (current?.metadata.uid !== record?.metadata.uid)",
+  without: "if (record !== undefined && current?.metadata.uid !== record.metadata.uid)",
+};
+
 /** A workload that is wanted and fits nowhere keeps the copies that it has. */
 export const lastCopyStays: Removal = {
   file: "lib/sync/targets/decide.ts",
