@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { formatKey } from "../../lib/model/key.ts";
 import { ownershipMetadata } from "../../lib/sync/ownership/owner.ts";
 import { recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
+import { upsyncOriginMetadata } from "../../lib/sync/ownership/upsync-origin.ts";
 import { drainTaint } from "../../lib/sync/targets/target-cluster.ts";
 import type { WorkRun } from "./cause.ts";
 import { namespaceFor, simulatedHubId } from "./copies.ts";
@@ -368,14 +369,40 @@ test("the law of namespaces forbids the deletion of one that was not seen to be 
   expect(why({}, ["east"])).toMatch(/record of d1/);
 });
 
-/** What the laws find wrong with what is written about a workload whose cluster has told one ready replica. */
-function wrongAbout({ afterMs = 0, isReady = true, tellsAbsence = false, isRegistered = true }) {
-  const { view, time, inKcp, onCluster } = listener();
+type SaidFacts = Readonly<{
+  afterMs?: number;
+  isReady?: boolean;
+  tellsAbsence?: boolean;
+  isRegistered?: boolean;
+  /** What kcp has told of the workload before the run, and tells in it: each a mirror of an original on east, or not. */
+  mirrors?: readonly boolean[];
+}>;
+
+/** A workload that mirrors an original on east, or the same one of a user. */
+function mirrorOf(isMirror: boolean): Part {
+  const origin = { logicalCluster: tenant, registration: "east", apiVersion: "apps/v1", ...workload, uid: "o1" };
+  return workloadOf("d0", isMirror ? { metadata: { annotations: upsyncOriginMetadata(origin) } } : {});
+}
+
+/** What the laws find wrong with what is written about a workload whose cluster has told one ready replica, and three of its original. */
+function wrongAbout({
+  afterMs = 0,
+  isReady = true,
+  tellsAbsence = false,
+  isRegistered = true,
+  mirrors = [],
+}: SaidFacts) {
+  const { view, time, tell, inKcp, onCluster } = listener();
   const status = { conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] };
   inKcp(tmc, "clusterregistrations/east", { ...registrationOf("east"), status });
   onCluster("east", workload, deployment(2, 1));
+  const original = { metadata: { name: "d0", namespace: "shop", uid: "o1" }, ...deployment(3, 3) };
+  tell(server("east"), "/apis/apps/v1/namespaces/shop/deployments/d0", original);
+  const hear = (isMirror: boolean): void => inKcp("apis/apps/v1", "namespaces/shop/deployments/d0", mirrorOf(isMirror));
+  for (const isMirror of mirrors.slice(0, 1)) hear(isMirror);
   time.nowMs = afterMs;
   const run = runOf(view);
+  for (const isMirror of mirrors.slice(1)) hear(isMirror);
   if (tellsAbsence) onCluster("east", workload, undefined);
   if (!isRegistered) inKcp(tmc, "clusterregistrations/east", undefined);
   const wrong: string[] = [];
@@ -420,6 +447,30 @@ describe("the law of what is said of copies", () => {
       expect.stringContaining("the cluster told 1"),
     ]);
     expect(wrongAbout({}).workload(2)).toEqual([expect.stringContaining("adds up to 0 or 1")]);
+  });
+
+  test.for([
+    { of: "the original, of a mirror", mirrors: [true], counts: [3], told: "3" },
+    { of: "the copy, of a user's workload", mirrors: [false], counts: [1], told: "1" },
+    {
+      of: "either, of a mirror that a user replaces",
+      mirrors: [true, false],
+      counts: [1, 3],
+      told: "1, and the cluster told 3",
+    },
+    {
+      of: "either, of a workload that becomes a mirror",
+      mirrors: [false, true],
+      counts: [1, 3],
+      told: "1, and the cluster told 3",
+    },
+  ])("allows what the cluster has told of $of", ({ mirrors, counts, told }) => {
+    const wrong = (readyReplicas: number) =>
+      wrongAbout({ mirrors }).record(onEast, { state: "Applied", readyReplicas });
+    for (const count of [0, 1, 2, 3]) {
+      const expected = counts.includes(count) ? [] : [expect.stringMatching(new RegExp(`the cluster told ${told}$`))];
+      expect(wrong(count)).toEqual(expected);
+    }
   });
 
   test("forbids Ready while replicas are not", () => {

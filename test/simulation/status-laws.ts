@@ -54,8 +54,10 @@ export function createStatusLaws(broken: (law: number, message: string) => void)
       for (const entry of now.status?.clusters ?? []) {
         const previous = known.get(entry.name);
         const isSame = previous?.state === entry.state && previous.readyReplicas === entry.readyReplicas;
-        const why = isSame ? undefined : whyNotSaid(view, addressOf(view, own, entry.name), { own, entry });
-        if (why !== undefined) broken(5, `${what}: the record says ${textOf(entry)}, but ${why}`);
+        if (isSame) continue;
+        const whys = addressesOf(view, own, entry.name).map((address) => whyNotSaid(view, address, { own, entry }));
+        if (whys.includes(undefined)) continue;
+        broken(5, `${what}: the record says ${textOf(entry)}, but ${[...new Set(whys)].join(", and ")}`);
       }
     },
     workload: (change, cause) => {
@@ -104,13 +106,18 @@ function whyNotSaid(
   return isReady || (readyReplicas ?? 0) >= desiredReplicas ? undefined : "not all replicas are ready";
 }
 
-/** Where the copy of a workload is on a cluster; for a mirrored workload and its cluster, where the original is. */
-function addressOf(view: WorkloadView, own: ViewedObject, name: string): ViewAddress {
-  const address = view.copyAddress(own, name);
-  const isOrigin = view
-    .workload(own)
-    .some((each) => each !== undefined && upsyncOriginOf(each, view.tenant)?.registration === name);
-  return isOrigin ? { ...address, namespace: own.namespace } : address;
+/**
+ * Where the copy of a workload is on a cluster; for a mirrored workload and its cluster, where the original is. Both where the
+ * run may go by versions of either sort: a user has replaced the mirror, or a registration begins to mirror the workload.
+ */
+function addressesOf(view: WorkloadView, own: ViewedObject, name: string): readonly ViewAddress[] {
+  const copy = view.copyAddress(own, name);
+  const versions = view.workload(own);
+  const isMirror = (each: KubeObject | undefined): boolean =>
+    each !== undefined && upsyncOriginOf(each, view.tenant)?.registration === name;
+  const mayBeMirror = versions.some(isMirror);
+  const mayBeOwn = versions.length === 0 || !versions.every(isMirror);
+  return [...(mayBeOwn ? [copy] : []), ...(mayBeMirror ? [{ ...copy, namespace: own.namespace }] : [])];
 }
 
 /** What a run was told of a copy that exists. */
