@@ -36,6 +36,6 @@ export function greenSeeds({ first, last }: Readonly<{ first: number; last: numb
 }
 
 /** The last seed that `npm test` runs; `npm run test:simulation` continues there. */
-export const lastSeedOfNpmTest = 20;
+export const lastSeedOfNpmTest = 10;
 /** The last fixed seed; `npm run simulate` runs fresh ones. */
 export const fixedSeedsInCi = 80;
