@@ -47,11 +47,7 @@ export function startRun(parts: ControllerParts, hubId: string): ControllerRun {
     relay: () => relay,
     workloads: workloads?.cache,
   });
-  const subscriptions = syncParts?.upsyncSubscriptions;
-  const relay: Relay = createRunRelay(
-    parts,
-    subscriptions === undefined ? observed.listener : combineListeners(observed.listener, subscriptions),
-  );
+  const relay: Relay = createRunRelay(parts, (syncParts?.listeners ?? []).reduce(combineListeners, observed.listener));
   const schedules = createSchedules(parts);
   const drain = new AbortController();
   const onBatch = (): void => syncParts?.beginBatch();

@@ -13,7 +13,7 @@ import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { ObservedWatches } from "../registration/conditions.ts";
-import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
+import { createUnreadyListener, type RegistrationListener } from "../relay/downstream/upsync-subscriptions.ts";
 import type { ShardFilter } from "../sources/shard.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
@@ -55,8 +55,11 @@ export type SyncPartsOptions = Readonly<{
 /** The parts of a controller that sync workloads and upsync objects. */
 export interface SyncParts {
   readonly sync: NonNullable<ReconcilersOptions["sync"]>;
-  /** Listens to registrations and subscribes to the upsync watches of their clusters. Only with a shared queue or shards. */
-  readonly upsyncSubscriptions: UpsyncSubscriptions | undefined;
+  /**
+   * Listen to registrations: subscribe to the upsync watches of their clusters, and end the watches of copies on clusters that
+   * are not Ready. None unless other processes probe clusters too, with a shared queue or shards.
+   */
+  readonly listeners: readonly RegistrationListener[];
   /** Drops the cached responses of clusters, because a new batch of keys was received. */
   beginBatch(): void;
   /** Stops the watches of copies on a cluster that does not respond or has no registration; the next reconcile starts them again. */
@@ -167,7 +170,10 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
         },
       }),
     },
-    upsyncSubscriptions: upsync?.subscriptions,
+    listeners:
+      upsync?.subscriptions === undefined
+        ? []
+        : [upsync.subscriptions, createUnreadyListener(subscriptions.unsubscribe)],
     beginBatch: () => upsync?.beginBatch(),
     unsubscribe: subscriptions.unsubscribe,
     relistSoon: (registration) => {

@@ -3,7 +3,7 @@ import { createUpsyncReads } from "../downstream/upsync-reads.ts";
 import { createUpsyncWatches, type UpsyncWatches } from "../downstream/upsync-watch.ts";
 import type { WorkKey, WorkloadKey } from "../model/key.ts";
 import type { Work } from "../model/work-item.ts";
-import { createUpsyncSubscriptions, type UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
+import { createUpsyncSubscriptions, type RegistrationListener } from "../relay/downstream/upsync-subscriptions.ts";
 import type { ShardFilter } from "../sources/shard.ts";
 import type { SyncSettings } from "../sync/settings.ts";
 import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
@@ -40,7 +40,7 @@ export type UpsyncPartsOptions = UpsyncInputs &
 export type UpsyncParts = Readonly<{
   watches: UpsyncWatches;
   /** Only with a shared queue or shards; otherwise the reconciler of registrations subscribes. */
-  subscriptions: UpsyncSubscriptions | undefined;
+  subscriptions: RegistrationListener | undefined;
   /** Drops the cached responses of clusters. */
   beginBatch: () => void;
   work: Work<WorkloadKey>;

@@ -47,6 +47,8 @@ export interface Monitor {
   ): void;
   sent(items: readonly WorkItem[], cause: Cause | undefined): void;
   works(item: WorkItem): void;
+  /** A function has asked for another reconcile of the key. */
+  requeued(item: WorkItem): void;
   stoppedWithTimers(name: string, timers: number): void;
 
   /** When a registered cluster last answered well. */
@@ -68,7 +70,7 @@ export interface Rest {
   readonly writes: readonly string[];
   /** Works that asked a cluster anything, by the registration's key. */
   readonly probes: ReadonlyMap<string, number>;
-  /** What was asked of kcp and of clusters for workloads, by the workload's key. */
+  /** What was asked of kcp and of clusters for workloads, and their requeues, by the workload's key. */
   readonly reads: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -89,7 +91,7 @@ export function createMonitor({
 }: Readonly<{
   servers: Servers;
   settings: ControllerSettings;
-  /** Whether a resync reads from the servers: a function has no cache. */
+  /** Whether a resync and a requeue read from the servers: a function has no cache. */
   readsForResync: boolean;
   /** Whether each process knows the clusters of all tenants: a function knows those of one. */
   seesAllTenants: boolean;
@@ -164,7 +166,12 @@ export function createMonitor({
   });
   const statusLaws = createStatusLaws(broken);
   const noteRead = ({ key, reason }: WorkItem, text: string): void => {
-    if (rest === undefined || key.kind !== "Workload" || (readsForResync && reason === "resync")) return;
+    // Nothing withdraws a message: a requeue from before the rest is still delivered, and then it must not send another one.
+    const isAllowed = readsForResync && (reason === "resync" || reason === "requeue");
+    if (key.kind === "Workload" && !isAllowed) noteAtRest(key, text);
+  };
+  const noteAtRest = (key: WorkItem["key"], text: string): void => {
+    if (rest === undefined) return;
     const reads = rest.reads.get(formatKey(key)) ?? [];
     rest.reads.set(formatKey(key), reads);
     reads.push(text);
@@ -404,6 +411,9 @@ export function createMonitor({
     },
     works: (item) => {
       if (neighbour?.tenant === item.key.logicalCluster) neighbour.works.push(item);
+    },
+    requeued: ({ key }) => {
+      if (key.kind === "Workload") noteAtRest(key, "is requeued");
     },
     stoppedWithTimers: (name, timers) => broken(0, `${name} has stopped and still holds ${timers} timers`),
     lastSuccessMs: (key) => successes.get(formatKey(key))?.at(-1)?.atMs,

@@ -1,6 +1,7 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Transport } from "@tmc/kube/transport/transport.ts";
+import type { Next } from "../../lib/model/next.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import type { ShardConfig } from "../../lib/sources/shard.ts";
 
@@ -10,6 +11,8 @@ export type Sabotage = Readonly<{
   keys?: (items: readonly WorkItem[], tenants: readonly string[]) => readonly WorkItem[];
   /** What the controller does after each piece of work. */
   afterWork?: (item: WorkItem, client: KubeClient, tenants: readonly string[]) => Promise<void>;
+  /** When it wants to reconcile the key again, in place of what it decided; only functions. */
+  next?: (item: WorkItem, decided: Next) => Next;
   /** What it does on clusters after each piece of work. */
   onClusters?: (item: WorkItem, clusters: ReadonlyMap<string, EmbeddedCluster>, tenants: readonly string[]) => void;
   /** The part that each of several controllers takes for its own. */

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { apiBinding } from "../../lib/api/api-export.ts";
+import { bindingName, exportWorkspace } from "../../lib/api/group.ts";
+import { apiBindings } from "../../lib/upstream/kcp-types.ts";
 import { greenSeeds, lastSeedOfNpmTest, runFixedSeeds } from "./fixed-seeds.ts";
 import { runSeeds } from "./jobs.ts";
 import { hangTimeoutMs, startServers } from "./servers.ts";
@@ -28,5 +31,25 @@ describe("a seed", () => {
     for (const seed of picked) again.push((await simulate(seed, { servers })).digest);
     expect(again).toEqual(picked.map((seed) => digests.get(seed)));
     expect(new Set(digests.values()).size).toBe(digests.size);
+  });
+  test("a tenant that binds the export again causes the same writes in the first run and in later ones", async () => {
+    const { kcp, clock, users } = await startServers();
+    const [user] = users;
+    const pass = async (): Promise<void> => {
+      await clock.runUntil(clock.now() + 10_000);
+    };
+    let writes: string[] = [];
+    kcp.store.subscribe(({ type, key }) => void writes.push(`${type} ${Object.values(key).join("/")}`));
+    const runs: (readonly string[])[] = [];
+    for (let run = 0; run < 2; run++) {
+      writes = [];
+      await user?.delete({ type: apiBindings, name: bindingName });
+      await pass();
+      await user?.create({ type: apiBindings }, apiBinding({ path: exportWorkspace }));
+      await pass();
+      runs.push(writes);
+    }
+    expect(runs[0]).not.toEqual([]);
+    expect(runs[0]).toEqual(runs[1]);
   });
 });

@@ -16,7 +16,7 @@ import { createFreshHub } from "../../upstream/fresh-hub.ts";
 import type { RelayedWorkloads } from "../event-to-key/workload-tracker.ts";
 import { createOutbox } from "../outbox/outbox.ts";
 import { createRecordSubscriptions } from "./record-subscriptions.ts";
-import { createUpsyncSubscriptions, type UpsyncSubscriptions } from "./upsync-subscriptions.ts";
+import { createUpsyncSubscriptions, type RegistrationListener } from "./upsync-subscriptions.ts";
 
 /** Access to target clusters, for a relay that watches them too. */
 export type TargetClusterAccess = Readonly<{
@@ -45,7 +45,7 @@ export interface DownstreamWatch {
   /** Gets the sync records: they name the clusters and types of copies. */
   readonly cache: NonNullable<RelayedWorkloads["cache"]>;
   /** Gets the registrations: they name the types to upsync. */
-  readonly upsyncs: UpsyncSubscriptions;
+  readonly upsyncs: RegistrationListener;
   /** Ends the watches of a logical cluster that is no longer relayed, and drops its keys. */
   release(logicalCluster: string): void;
   /** Invalidates the cached credentials of a registration. */

@@ -2,6 +2,7 @@ import { compareStrings } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Controller } from "../../../lib/controller/controller.ts";
+import type { ControllerOptions } from "../../../lib/controller/parts.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../../../lib/model/key.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { createKeyShardFilter, shardOf } from "../../../lib/sources/shard.ts";
@@ -11,6 +12,7 @@ import {
   startControllerEnvironment,
   statusOf,
 } from "../../support/controller-environment.ts";
+import { aDeployment, deployments, namespaces } from "../../support/moves-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 
 const shards = ["0", "1"];
@@ -125,5 +127,41 @@ describe("two controllers with a shard each", () => {
     for (const name of names) {
       expect(statusOf(await placement(name)).selectedClusters).toEqual(names.slice(1));
     }
+  });
+
+  test("no shard asks a cluster that is not Ready for copies, whichever shard probes it", async () => {
+    stage = await startControllerEnvironment({ reached });
+    const { client, cluster, clusters, controller, rest, pass, registration } = stage;
+    const names = namesIn(cluster);
+    for (const name of names) await client.create(registrations, aRegistration(name));
+    const namespace = "shop";
+    await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+    await client.create(placements, aPlacement("web", { strategy: "Spread", workloadSelector: {} }));
+    const asked: string[] = [];
+    for (const id of shards) {
+      const openTransport: ControllerOptions["openTransport"] = () => {
+        const transport = clusters.get("east")?.transport();
+        if (transport === undefined) throw new Error("there is no cluster");
+        return {
+          ...transport,
+          send: (request) => {
+            asked.push(request.path);
+            return transport.send(request);
+          },
+        };
+      };
+      await controller({ shard: { id, shards }, openTransport }).start();
+    }
+    await rest();
+    // With this many, each shard has some.
+    for (let n = 0; n < 8; n++) await client.create({ type: deployments, namespace }, aDeployment(`web-${n}`));
+    await pass(10_000);
+    clusters.get("east")?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+    await pass(120_000);
+    for (const name of names) expect(readyOf(await registration(name))).toBe("False ClusterUnhealthy");
+    asked.splice(0);
+    // Longer than any watch stays open.
+    await pass(360_000, 10_000);
+    expect([...new Set(asked)]).toEqual(["/readyz"]);
   });
 });

@@ -68,6 +68,8 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
       const item = parseBody(body);
       world.log(`sent to ${queue}: ${item.key.logicalCluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
       monitor.sent([item], causes.getStore());
+      const isForwarded = causes.getStore()?.process.name.startsWith("forward-") === true;
+      if (item.reason === "requeue" && !isForwarded) monitor.requeued(item);
       return sabotage?.keys === undefined || sabotage.keys([item], servers.tenants).length > 0;
     },
     onDeadLetter: (queue, body, cause) => {
@@ -126,7 +128,7 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
           const next = await work(item, signal);
           await sabotage?.afterWork?.(item, clientOf(life), servers.tenants);
           sabotage?.onClusters?.(item, servers.clusters, servers.tenants);
-          return next;
+          return sabotage?.next?.(item, next) ?? next;
         });
       },
     },

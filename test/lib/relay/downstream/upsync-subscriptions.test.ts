@@ -4,13 +4,14 @@ import { allWorkloadTypes } from "../../../../lib/api/workload-kinds.ts";
 import type { ObjectKey } from "../../../../lib/model/key.ts";
 import {
   combineListeners,
+  createUnreadyListener,
   createUpsyncSubscriptions,
-  type UpsyncSubscriptions,
+  type RegistrationListener,
 } from "../../../../lib/relay/downstream/upsync-subscriptions.ts";
 import { projectObject } from "../../../../lib/relay/watch/projection.ts";
 
 let watched: Map<string, readonly string[]>;
-let subscriptions: UpsyncSubscriptions;
+let subscriptions: RegistrationListener;
 beforeEach(() => {
   watched = new Map();
   const idOf = ({ logicalCluster, name }: ObjectKey): string => `${logicalCluster}/${name}`;
@@ -89,6 +90,27 @@ describe("UpsyncSubscriptions", () => {
     apply(aCluster("east"));
     subscriptions.deleted("WorkloadPlacement", "one", aCluster("east"));
     expect(Object.keys(watching())).toEqual(["one/east"]);
+  });
+});
+
+describe("createUnreadyListener", () => {
+  test("ends the watches of a cluster that is not Ready, is gone, or whose tenant is released", () => {
+    const ended: string[] = [];
+    const listener = createUnreadyListener(({ logicalCluster, name }) => void ended.push(`${logicalCluster}/${name}`));
+    const change = (name: string, isReady: boolean): void =>
+      listener.changed("ClusterRegistration", "one", aCluster(name, { isReady }));
+    for (const name of ["east", "west", "north"]) change(name, true);
+    expect(ended.splice(0)).toEqual([]);
+    change("east", false);
+    expect(ended.splice(0)).toEqual(["one/east"]);
+    listener.listed("ClusterRegistration", "one", [aCluster("east"), aCluster("west")]);
+    expect(ended.splice(0)).toEqual(["one/north"]);
+    listener.deleted("ClusterRegistration", "one", aCluster("west"));
+    expect(ended.splice(0)).toEqual(["one/west"]);
+    listener.released("one");
+    expect(ended.splice(0)).toEqual(["one/east"]);
+    listener.changed("WorkloadPlacement", "one", aCluster("east", { isReady: false }));
+    expect(ended).toEqual([]);
   });
 });
 
