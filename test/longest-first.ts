@@ -2,6 +2,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** What takes longest, the longest first: the simulation for its work, the whole system for its waits. */
 const longest = [
+  "test/docs/pages.test.ts",
   "test/simulation/simulation.test.ts",
   "test/simulation/kill-at-every-write.test.ts",
   "test/simulation/laws.test.ts",

@@ -6,9 +6,8 @@ import { workspaces } from "../../lib/upstream/kcp-types.ts";
 import { eventuallyGone } from "../contract/resources.ts";
 import { useReal } from "../e2e/kcp-under-test.ts";
 import { realServers } from "../real/servers.ts";
-import { parsePage } from "./page.ts";
-import { pageCases, pages } from "./pages.ts";
-import { type PageServers, readPage } from "./run-page.ts";
+import { executedPages, pageCases } from "./pages.ts";
+import type { PageServers } from "./run-page.ts";
 
 /** The workspaces that the pages create. */
 const tenants = ["production", "team-a", "team-b"];
@@ -38,10 +37,7 @@ const startKcp: PageServers["startKcp"] = async (folder) => {
   };
 };
 
-const texts = await Promise.all(pages.map(async (name) => ({ name, steps: parsePage(await readPage(name)).steps })));
-const executed = texts.filter(({ steps }) => steps.some(({ kind }) => kind === "command")).map(({ name }) => name);
-
-pageCases("on real servers", executed, async () => ({
+pageCases("on real servers", executedPages, async () => ({
   kubectl: realServers().kubectl,
   startKcp,
   limitMs: 60_000,

@@ -1,7 +1,8 @@
 import { globSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { type PageServers, runPage } from "./run-page.ts";
+import { parsePage } from "./page.ts";
+import { type PageServers, readPage, runPage } from "./run-page.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -10,8 +11,12 @@ export const pages: readonly string[] = globSync(["README.md", "docs/*.md", "exa
   cwd: root,
 }).toSorted();
 
-/** What a newcomer reads first; the other pages take minutes and run with real servers. */
-export const quickPages: readonly string[] = ["README.md", "docs/kcp.md"];
+const texts = await Promise.all(pages.map(async (name) => ({ name, steps: parsePage(await readPage(name)).steps })));
+
+/** The pages that have commands to execute. */
+export const executedPages: readonly string[] = texts
+  .filter(({ steps }) => steps.some(({ kind }) => kind === "command"))
+  .map(({ name }) => name);
 
 /** Runs pages; a page is one case, because each of its commands needs those before it. */
 export function pageCases(
