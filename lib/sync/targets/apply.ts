@@ -176,7 +176,6 @@ async function apply(
 ): Promise<CopyOutcome> {
   const { downstream } = tools;
   const { registration, object, locator, generation, downstreamState } = target;
-  await downstream.ensureNamespace(registration, locator, signal);
   let referencesHash = target.previous?.referencesHash;
   if (downstreamState.kind !== "there" || !(await areDependenciesCurrent(tools, target, signal))) {
     const blocker = await tools.applyDependencies(target, signal);
@@ -186,6 +185,8 @@ async function apply(
     }
     referencesHash = await hashAppliedDependencies(tools, target, signal);
   }
+  // After the dependencies: while one is missing, nothing is written, and an empty namespace would be of no use.
+  await downstream.ensureNamespace(registration, locator, signal);
   const live =
     desired.initialReplicas === undefined ? undefined : await downstream.readObject({ registration, object }, signal);
   const manifest = withWrittenHash(withAutoscaledReplicas(desired, live), desired.hash);

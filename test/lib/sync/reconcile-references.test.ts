@@ -43,6 +43,8 @@ describe("dependencies of a placed workload", () => {
     await world.settle("web");
     expect(has("web")).toBe("");
     expect(states("web")).toEqual({ east: "ReferenceMissing" });
+    // A namespace alone would be of no use, and it would be deleted again.
+    expect(world.log).not.toContain("east namespace");
     world.references.set("ConfigMap/settings", {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -51,6 +53,10 @@ describe("dependencies of a placed workload", () => {
     });
     world.log.length = 0;
     await world.settle("web");
+    expect(world.log.filter((line) => /apply|namespace/.test(line)).slice(0, 2)).toEqual([
+      "east namespace",
+      "east apply configmaps/settings",
+    ]);
     expect(world.log.filter((line) => line.includes("apply"))).toEqual([
       "east apply configmaps/settings",
       "east apply deployments/web",
