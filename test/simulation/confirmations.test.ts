@@ -203,6 +203,17 @@ describe("a placement", () => {
     laws.decision("t", aPlacement(["east"]), aPlacement(["west"], ["east"]));
     expect(found, "three of four clusters of its own tenant").toHaveLength(1);
   });
+  test("leaves a cluster that failed with most clusters of all tenants, if the process was told of its own tenant alone", () => {
+    const registrations = ["east", "north", "west"].map((name) => aRegistration(name, { isReady: name === "west" }));
+    const decideTold = (told: readonly string[]): readonly string[] => {
+      const { laws, found } = aTenant({ workloads: [], records: [], registrations, tenants: ["t", "u"] });
+      const registrationsOf = (tenant: string) => (told.includes(tenant) ? registrations : []);
+      laws.decision("t", aPlacement(["east"]), aPlacement(["west"], ["east"]), { registrationsOf });
+      return found;
+    };
+    expect(decideTold(["t"])).toEqual([]);
+    expect(decideTold(["t", "u"])).toEqual([expect.stringContaining("has left east")]);
+  });
   test("fails back from a cluster that failed with most clusters, when the time for it has passed", () => {
     const failBackAfter = (afterSeconds: number): readonly string[] => {
       const { laws, found } = aTenant({ workloads: [], records: [], registrations: failed() });

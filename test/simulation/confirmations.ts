@@ -1,4 +1,5 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import {
@@ -35,16 +36,24 @@ export type Removal = Readonly<{
   known: WorkloadSync | undefined;
 }>;
 
+/** What is known of the process that has decided a placement. */
+export type DecidingProcess = Readonly<{
+  /** How far ahead its clock has been. @default 0 */
+  skewsMs?: ReadonlySet<number> | undefined;
+  /** The registrations of a tenant as the process was told of them. @default as they are */
+  registrationsOf?: ((tenant: string) => readonly ClusterRegistration[]) | undefined;
+}>;
+
 /** Law 3 for what is held: it stays until it is confirmed. */
 export interface HoldLaws {
   /** A controller begins to delete the copy of a workload. */
   removal(tenant: string, copy: Removal): void;
-  /** A controller has decided a placement. `skewsMs`: how far ahead its clock has been; 0 without it. */
+  /** A controller has decided a placement. */
   decision(
     tenant: string,
     before: WorkloadPlacement | undefined,
     after: WorkloadPlacement,
-    skewsMs?: ReadonlySet<number>,
+    process?: DecidingProcess,
   ): void;
   /** A workload or a sync record was written, perhaps with a confirmation. */
   written(object: Readonly<{ metadata: WorkloadSync["metadata"] }>): void;
@@ -119,19 +128,24 @@ export function createHoldLaws({
       const isMany = recent.length > 2 * limit + 2;
       if (isMany) broken(3, `${recent.length} copies of ${tenant} were removed at once, and nothing was held`);
     },
-    decision: (tenant, before, after, skewsMs = new Set([0])) => {
+    decision: (tenant, before, after, { skewsMs = new Set([0]), registrationsOf } = {}) => {
       if (before === undefined || before.status?.observedGeneration !== after.metadata.generation) return;
       const kept = new Set(after.status?.selectedClusters ?? []);
       const lost = (before.status?.selectedClusters ?? []).filter((name) => !kept.has(name));
       if (lost.length === 0) return;
-      const clustersOf = (each: string) => [...truth.of(each).registrations.values()].map(clusterFacts);
-      const failuresAt = (atMs: number) =>
-        [
+      const actual = (each: string): readonly ClusterRegistration[] => [...truth.of(each).registrations.values()];
+      const failuresAt = (atMs: number, registrations: typeof actual) => {
+        const clustersOf = (each: string) => registrations(each).map(clusterFacts);
+        return [
           ...massFailuresIn(clustersOf(tenant), atMs, defaultMassFailureSettings),
           ...massFailuresOfTenants(tenants.map(clustersOf), atMs, defaultMassFailureSettings),
         ].filter(({ toMs }) => nowMs() - toMs > hearingMs);
-      // By a clock that was wrong meanwhile, the clusters may have failed at quite different times.
-      const failures = [...skewsMs].map((skewMs) => failuresAt(nowMs() + skewMs));
+      };
+      // By a clock that was wrong meanwhile, the clusters may have failed at quite different times. A process that has waited in
+      // vain for the list of a tenant decides without it.
+      const failures = [...skewsMs].flatMap((skewMs) =>
+        [actual, registrationsOf ?? actual].map((registrations) => failuresAt(nowMs() + skewMs, registrations)),
+      );
       for (const name of lost) {
         const registration = truth.of(tenant).registrations.get(name);
         const reason = after.status?.decisions?.find(({ cluster }) => cluster === name)?.reason;

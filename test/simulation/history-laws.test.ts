@@ -1,6 +1,10 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, test } from "vitest";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { formatKey } from "../../lib/model/key.ts";
+import { decidePlacement } from "../../lib/placement/decide.ts";
+import { clusterFacts } from "../../lib/placement/observed.ts";
 import { ownershipMetadata } from "../../lib/sync/ownership/owner.ts";
 import { recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { upsyncOriginMetadata } from "../../lib/sync/ownership/upsync-origin.ts";
@@ -8,8 +12,10 @@ import { drainTaint } from "../../lib/sync/targets/target-cluster.ts";
 import type { WorkRun } from "./cause.ts";
 import { namespaceFor, simulatedHubId } from "./copies.ts";
 import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
+import { checkDecisions } from "./laws.ts";
 import { createProcessView, kcpServer, type ProcessView } from "./process-view.ts";
 import { whyNamespaceStays, whyNotApplied, whyNotEvicted, whyNotPruned } from "./removal-laws.ts";
+import { createSeeded } from "./seeded.ts";
 import { createStatusLaws } from "./status-laws.ts";
 import { createWorkloadView, type ViewedObject, type WorkloadView } from "./workload-view.ts";
 
@@ -514,3 +520,71 @@ test("a run may go by what was known before the arrivals of the moment in which 
   nowMs += 1;
   expect(known()).toEqual([{ replicas: 2 }]);
 });
+
+describe("the law of stored decisions, of a tenant that kcp does not answer for", () => {
+  const since = "2026-01-01T00:00:00Z";
+  const nowMs = Date.parse("2026-01-01T00:10:00Z");
+  const aRegistration = (name: string, status: "True" | "False"): Part => ({
+    metadata: { name },
+    spec: { location: "here" },
+    status: {
+      lastHeartbeat: since,
+      conditions: [{ type: "Ready", status, reason: "X", message: "", lastTransitionTime: since }],
+    },
+  });
+  // Two of four clusters here and two of three there: together they are most clusters.
+  const here = [
+    aRegistration("east", "True"),
+    aRegistration("north", "False"),
+    aRegistration("south", "False"),
+    aRegistration("west", "True"),
+  ] as unknown as readonly ClusterRegistration[];
+  const there = [aRegistration("east", "False"), aRegistration("north", "True"), aRegistration("west", "False")];
+  const base: WorkloadPlacement = {
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind: "WorkloadPlacement",
+    metadata: { name: "p0", generation: 1 },
+    spec: { strategy: "Spread", numberOfClusters: 2 },
+    status: { observedGeneration: 1, selectedClusters: ["east", "north"] },
+  };
+  const stored = { held: [{ fromMs: Date.parse(since), toMs: nowMs }], left: [] };
+  const collection = `/clusters/lost/${tmc}/clusterregistrations`;
+
+  // What has left stays away, whatever is known by now.
+  test.each([
+    { told: "of its clusters", allows: ["held", "left"] },
+    { told: "nothing", allows: ["left"] },
+    { told: "of its clusters, and that they are gone", allows: ["left"] },
+    { told: "of its clusters, and then a list without them", allows: ["left"] },
+  ])("allows what a process may decide that was told $told: $allows", ({ told, allows }) => {
+    const { view, tell } = listener();
+    if (told !== "nothing") for (const each of there) tell(kcpServer, `${collection}/${nameOf(each)}`, each);
+    if (told.endsWith("gone")) for (const each of there) tell(kcpServer, `${collection}/${nameOf(each)}`, undefined);
+    if (told.endsWith("without them")) tell(kcpServer, collection, { kind: "List", items: [] });
+    const allowed = (["held", "left"] as const).filter((outcome) => {
+      const { status } = decidePlacement({
+        placement: base,
+        clusters: here.map(clusterFacts),
+        massFailuresOfProcess: stored[outcome],
+        nowMs,
+      });
+      const found: string[] = [];
+      checkDecisions(
+        {
+          monitor: { broken: (_, message) => found.push(message) },
+          mode: "direct",
+          servers: { tenants: [tenant, "lost"] },
+          views: new Set([view]),
+        },
+        { atMs: nowMs, tenants: [{ cluster: tenant, registrations: here, placements: [{ ...base, status }] }] },
+        createSeeded(1),
+      );
+      return found.length === 0;
+    });
+    expect(allowed).toEqual(allows);
+  });
+});
+
+function nameOf({ metadata }: Part): string {
+  return (metadata as KubeObject["metadata"]).name ?? "";
+}

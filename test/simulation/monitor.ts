@@ -22,6 +22,7 @@ import { copiesOn } from "./copies.ts";
 import { isPlacedKind } from "./desired-workloads.ts";
 import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
 import { originalOf, originalsNamespace } from "./originals.ts";
+import { registrationsKnownTo } from "./process-view.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
 import { createStatusLaws } from "./status-laws.ts";
 
@@ -289,7 +290,7 @@ export function createMonitor({
       key.logicalCluster,
       previous as unknown as WorkloadPlacement | undefined,
       object as unknown as WorkloadPlacement,
-      process.skewsMs,
+      { skewsMs: process.skewsMs, registrationsOf: (tenant) => registrationsKnownTo(process.view, tenant) },
     );
     for (const { cluster, selected } of status?.decisions ?? []) {
       const known = everSeen.has(

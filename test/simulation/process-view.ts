@@ -2,6 +2,7 @@ import { compareResourceVersions } from "@tmc/kube/informer/resource-version.ts"
 import { isRecord } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { type ResourcePath, resourcePathOf } from "./resource-path.ts";
 
 /** How a process has heard of an object. */
@@ -49,6 +50,8 @@ export interface ProcessView {
   since(run: ViewRun, address: ViewAddress, source: Source): readonly Delivered[];
   /** Everything that was ever delivered of a kind and may still be known, with what a run may go by. */
   all(run: ViewRun, collection: ViewCollection): readonly (readonly Delivered[])[];
+  /** What the cache of the process has of a kind: the newest of what was delivered, without what is gone or missing from a later list. */
+  latest(collection: ViewCollection): readonly KubeObject[];
   /** The names in the last list of a whole namespace since a run began; undefined when there was none. */
   listed(run: ViewRun, collection: ViewCollection, namespace: string): readonly string[] | undefined;
   /**
@@ -213,6 +216,17 @@ export function createProcessView(nowMs: () => number): ProcessView {
       (historyOf(address) ?? []).filter((each) => each.seq > run.startSeq && each.source === source),
     all: (run, collection) =>
       [...(collections.get(collectionId(collection))?.values() ?? [])].map((history) => versionsOf(run, history)),
+    latest: (collection) => {
+      const id = collectionId(collection);
+      const list = wholeLists.get(id);
+      return [...(collections.get(id) ?? [])].flatMap(([name, history]) => {
+        const told = history.filter(({ source }) => source !== "restore");
+        const last = told.at(-1);
+        if (last?.object === undefined) return [];
+        if (list !== undefined && list.seq > last.seq && !list.names.includes(name)) return [];
+        return (told.findLast((each) => isLater(each, last)) ?? last).object ?? [];
+      });
+    },
     listed: (run, collection, namespace) => {
       const list = lists.get(`${collectionId(collection)} ${namespace}`);
       return list !== undefined && list.seq > run.startSeq ? list.names : undefined;
@@ -241,6 +255,12 @@ export function createProcessView(nowMs: () => number): ProcessView {
       return Math.max(watched?.closedMs ?? Number.NEGATIVE_INFINITY, last?.atMs ?? Number.NEGATIVE_INFINITY);
     },
   };
+}
+
+/** The registrations of a tenant that a process knows. kcp has validated them against the schema. */
+export function registrationsKnownTo(view: ProcessView, tenant: string): readonly ClusterRegistration[] {
+  const known = view.latest({ server: kcpServer, logicalCluster: tenant, plural: "clusterregistrations" });
+  return known as readonly KubeObject[] as readonly ClusterRegistration[];
 }
 
 /** What a text says as JSON; undefined for anything else, such as the answer of a broken server. */
