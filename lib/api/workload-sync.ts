@@ -1,7 +1,6 @@
-import { conditionsField, observedGenerationField } from "./condition.ts";
+import { conditionsField, objectNameField, observedGenerationField } from "./condition.ts";
 import { group, version } from "./group.ts";
 import { defineKind, type KindOf } from "./kind.ts";
-import { objectNameField } from "./names.ts";
 import {
   booleanField,
   enumField,

@@ -36,7 +36,7 @@ export async function printNames(io: CliIo, [what, ...words]: readonly string[])
     if (objects === "clusters") return (await workspace.registrations()).map(nameOf);
     if (objects === "placements") return (await workspace.placements()).map(nameOf);
     // Imported on demand: completion of other words does not need it.
-    const { workloadNames } = await import("./workload/workload-names.ts");
+    const { workloadNames } = await import("./workload/workload-objects.ts");
     return workloadNames(workspace, { namespace: options.namespace ?? workspace.namespace, words: others });
   });
   io.out(

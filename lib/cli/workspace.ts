@@ -15,8 +15,7 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { workspaces } from "../upstream/kcp-types.ts";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
-import { reconciledTypes } from "../upstream/reconciled-types.ts";
-import { recordResource } from "../upstream/watched-resources.ts";
+import { reconciledTypes, recordResource } from "../upstream/watched-resources.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { commandName } from "./names.ts";
 

@@ -13,7 +13,7 @@ import { observeRelay } from "../relay/observe/observe-relay.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createBindingReader, readBindingsThroughExport } from "../upstream/export/bindings.ts";
 import { type HubControllersWatch, watchHubControllers } from "../upstream/hub-controllers.ts";
-import { reconciledTypes } from "../upstream/reconciled-types.ts";
+import { reconciledTypes } from "../upstream/watched-resources.ts";
 import { skipDisengaged } from "./cluster-sources.ts";
 import { type ControllerParts, isPlainHub } from "./parts.ts";
 import { createHeartbeat } from "./periodic.ts";

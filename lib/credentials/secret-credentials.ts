@@ -7,7 +7,7 @@ import { trimTrailingSlashes } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { credentialsSecretLabel, credentialsSecretType } from "../api/names.ts";
+import { credentialsSecretLabel, credentialsSecretType } from "../api/condition.ts";
 import type { Hub, HubSecret } from "../model/hub.ts";
 import { formatKey } from "../model/key.ts";
 import { ClaimNotAccepted } from "../model/tenant-errors.ts";

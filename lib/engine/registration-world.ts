@@ -10,10 +10,10 @@ import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { ObservedWatches } from "../registration/conditions.ts";
-import type { ReadBindings } from "../registration/connected-apis.ts";
 import { type HealthPath, type ProbeResult, probe } from "../registration/probe.ts";
 import type { ProbeOutcome } from "../registration/probe-outcome.ts";
 import type { LastProbe, RegistrationChange, RegistrationWorld } from "../registration/reconcile.ts";
+import type { ReadBindings } from "../registration/served-apis.ts";
 import { isDownstreamName } from "../sync/ownership/namespace-map.ts";
 
 export type RegistrationWorldOptions = Readonly<{

@@ -16,7 +16,7 @@ import {
   plainKubernetes,
   resolveLogicalCluster,
 } from "../upstream/logical-cluster.ts";
-import { reconciledTypes } from "../upstream/reconciled-types.ts";
+import { reconciledTypes } from "../upstream/watched-resources.ts";
 import type { UpstreamHub } from "./upstream.ts";
 
 /** A failed list. `workspace` is the path of a workspace, or the URL of a virtual workspace of all tenants. */

@@ -1,5 +1,4 @@
 import type { WorkKey } from "./key.ts";
-import type { Next } from "./next.ts";
 
 /** Why a key was enqueued; for logs, metrics and the deduplication of the SQS queue. Never an action. */
 export const workReasons = ["changed", "fan-out", "resync", "requeue", "retry", "on-demand", "heartbeat"] as const;
@@ -46,4 +45,27 @@ export function coalesce(waiting: WorkItem, fresh: WorkItem): WorkItem {
 /** "on-demand" and "heartbeat" request a probe, which the other reasons do not, so coalescing must not lose them. */
 function priorityOf({ reason }: WorkItem): number {
   return reason === "on-demand" ? 2 : reason === "heartbeat" ? 1 : 0;
+}
+
+/** The result of a reconcile: whether and when to reconcile the key again. */
+export type Next = Readonly<{ kind: "done" } | { kind: "requeue"; afterSeconds: number }>;
+
+/** No requeue: the next change enqueues the key. */
+export const done: Next = { kind: "done" };
+
+/** Requeue after a time, for conditions that cause no watch event. */
+export function requeueAfter(afterSeconds: number): Next {
+  return { kind: "requeue", afterSeconds };
+}
+
+/** The result with the earlier requeue. */
+export function earliestNext(one: Next, other: Next): Next {
+  if (one.kind === "done") return other;
+  if (other.kind === "done") return one;
+  return one.afterSeconds <= other.afterSeconds ? one : other;
+}
+
+/** Rejects NaN and Infinity: such a delay would be zero or endless. */
+export function assertValidDelay(seconds: number): void {
+  if (!Number.isFinite(seconds)) throw new RangeError(`queue: invalid delay of ${seconds} seconds`);
 }

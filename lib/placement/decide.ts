@@ -1,7 +1,7 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
 import type { ReservedByCluster } from "../model/reserved-resources.ts";
+import { done, earliestNext, type Next, requeueAfter } from "../model/work-item.ts";
 import { allocationRank, capacityFilter, capacityRecheckSeconds } from "./capacity.ts";
 import {
   type BlockedFailback,

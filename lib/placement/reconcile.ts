@@ -4,7 +4,7 @@ import type { WorkloadSync } from "../api/workload-sync.ts";
 import { findCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
+import { done, earliestNext, type Next, requeueAfter } from "../model/work-item.ts";
 import { decidePlacement, type PlacementPlan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
 import type { ClusterUsage, ObservedPlacement } from "./observed.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
-import { assertValidDelay, type Next } from "../model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../model/work-item.ts";
+import { assertValidDelay, type Next } from "../model/work-item.ts";
 import { type CpuShare, createCpuShare } from "./cpu-share.ts";
 import { createDelayHeap } from "./delay-heap.ts";
 import { createFairQueue, type FairQueue } from "./fair-queue.ts";

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey } from "../model/key.ts";
-import { assertValidDelay } from "../model/next.ts";
 import type { WorkQueue } from "../model/work-item.ts";
+import { assertValidDelay } from "../model/work-item.ts";
 import { ignoreListenerErrors, type QueueEvent } from "./queue-event.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
 import { planDelay } from "./sqs-delay.ts";

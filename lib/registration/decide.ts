@@ -5,9 +5,9 @@ import { type Condition, type DecidedCondition, findCondition, withCondition } f
 import type { ObjectEvent } from "../model/event.ts";
 import { formatTimestamp, maxClockSkewMs, parseTimestamp } from "../model/timestamp.ts";
 import { credentialsCondition, type ObservedWatches, watchedCondition } from "./conditions.ts";
-import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
 import { decideIdentity, uniqueCondition } from "./identity.ts";
 import type { Detected, Failed, OtherPods, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
+import { bindingNames, connectedApis, type ObservedBinding } from "./served-apis.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 export type RegistrationFacts = Readonly<{

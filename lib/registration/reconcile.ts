@@ -1,14 +1,14 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import { done, type Next, requeueAfter } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
+import { done, type Next, requeueAfter } from "../model/work-item.ts";
 import type { ObservedWatches } from "./conditions.ts";
-import { bindingNames, type ObservedBinding } from "./connected-apis.ts";
 import { decideDeletion, decideRegistration } from "./decide.ts";
 import { decideDue, type ProbeTrigger } from "./due.ts";
 import { registrationsOfSameCluster } from "./identity.ts";
 import type { ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
+import { bindingNames, type ObservedBinding } from "./served-apis.ts";
 import { defaultRegistrationSettings, type RegistrationSettings } from "./settings.ts";
 
 /** Keeps a deleted registration until no placement or workload uses its cluster any more. */

@@ -1,16 +1,18 @@
 import { valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ClusterView, type ControlPlaneService, controlPlaneServices, type Pending } from "./cluster.ts";
-import { arrayAt, parseConditions, trimmedTextAt } from "./fields.ts";
 import { type KubeconfigSecret, kplaneTemplate } from "./secret-template.ts";
 import {
   accessFields,
+  arrayAt,
   checkedSecret,
   checkedServer,
+  parseConditions,
   type ReadContext,
   sourceOriginOf,
   templatedSecret,
   toRegistration,
+  trimmedTextAt,
 } from "./view.ts";
 
 /** A ControlPlaneRegistration with the objects that it references. */

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type ClusterView, toSourceCluster } from "./cluster.ts";
-import { parseConditions } from "./fields.ts";
+import { parseConditions } from "./view.ts";
 
 /** Returns whether a cluster object comes from a source other than ClusterRegistration. */
 export function isExternal({ kind }: KubeObject): boolean {

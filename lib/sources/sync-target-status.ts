@@ -2,8 +2,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
-import { arrayAt, timestampAt, trimmedTextAt } from "./fields.ts";
 import { heartbeatFields } from "./sync-target.ts";
+import { arrayAt, timestampAt, trimmedTextAt } from "./view.ts";
 
 /** Used if the target has no heartbeat field yet. Both documented names are written; the server keeps the one in its schema. */
 const defaultHeartbeatFields: readonly (readonly string[])[] = [["lastHeartbeatTime"], ["lastSyncerHeartbeatTime"]];

@@ -4,18 +4,21 @@ import { isQuantity } from "@tmc/kube/quantity.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseDurationSeconds } from "../model/timestamp.ts";
 import type { ClusterView, Pending } from "./cluster.ts";
-import { arrayAt, parseConditions, timestampAt, trimmedTextAt } from "./fields.ts";
 import type { KubeconfigSecret } from "./secret-template.ts";
 import {
   accessFields,
+  arrayAt,
   checkedSecret,
   checkedServer,
+  parseConditions,
   type ReadContext,
   type SourceSpec,
   type SourceStatus,
   sourceOriginOf,
   templatedSecret,
+  timestampAt,
   toRegistration,
+  trimmedTextAt,
 } from "./view.ts";
 
 /** Three heartbeats of a syncer; the same timeout as in kcp's original TMC. */

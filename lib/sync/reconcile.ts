@@ -1,6 +1,6 @@
 import type { WorkloadKey } from "../model/key.ts";
-import { done, earliestNext, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
+import { done, earliestNext, requeueAfter } from "../model/work-item.ts";
 import { readDependencies } from "./dependencies/distribute.ts";
 import { pruneDependencies } from "./dependencies/prune.ts";
 import { evictCopies } from "./eviction/evict.ts";

@@ -1,4 +1,4 @@
-import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
+import { done, earliestNext, type Next, requeueAfter } from "../model/work-item.ts";
 import type { SyncSettings } from "./settings.ts";
 import type { CopyRecord, SyncStatus } from "./sync-objects.ts";
 import type { CopyOutcome } from "./targets/apply.ts";

@@ -15,7 +15,7 @@ import {
   writeAcceptedStatus,
 } from "./hub-requests.ts";
 import { clientOf } from "./logical-cluster.ts";
-import { reconciledTypes } from "./reconciled-types.ts";
+import { reconciledTypes } from "./watched-resources.ts";
 
 /** A hub without a cache: it keeps nothing from one batch of keys to the next. */
 export interface FreshHub extends Hub {

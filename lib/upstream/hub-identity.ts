@@ -1,4 +1,4 @@
-import { shortHash } from "../model/short-hash.ts";
+import { shortHash } from "../model/text.ts";
 
 /**
  * What a hub stores about itself: its id, and how to recognize that it is still the same hub. Every copy on a cluster carries

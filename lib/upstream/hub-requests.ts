@@ -8,7 +8,7 @@ import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import { TenantNotBound } from "../model/tenant-errors.ts";
 import { clientOf } from "./logical-cluster.ts";
-import { reconciledTypes } from "./reconciled-types.ts";
+import { reconciledTypes } from "./watched-resources.ts";
 
 const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 const fieldManager = "tmc";

@@ -1,9 +1,10 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
+import { clusterRegistration } from "../api/cluster-registration.ts";
 import { formatApiVersion } from "../api/kind.ts";
-import type { WorkloadType } from "../api/workload-kinds.ts";
-import { isClaimed, type TypeId, typeId } from "../api/workload-kinds.ts";
+import { isClaimed, type TypeId, typeId, type WorkloadType } from "../api/workload-kinds.ts";
+import { workloadPlacement } from "../api/workload-placement.ts";
 import { type WorkloadSync, workloadSync } from "../api/workload-sync.ts";
-import type { WorkloadAddress } from "../model/key.ts";
+import type { ReconciledKind, WorkloadAddress } from "../model/key.ts";
 
 /**
  * A resource that TMC watches upstream in order to sync workloads: workloads themselves, their dependencies, their sync records,
@@ -61,4 +62,14 @@ function watchedResourceOf(
   role: WatchedResource["role"],
 ): WatchedResource {
   return { id: typeId(type), type, apiVersion, kind, role };
+}
+
+/** The resource types of the reconciled kinds. */
+export const reconciledTypes: Readonly<Record<ReconciledKind, ResourceType>> = {
+  ClusterRegistration: typeOf(clusterRegistration),
+  WorkloadPlacement: typeOf(workloadPlacement),
+};
+
+function typeOf({ group, version, plural }: ResourceType): ResourceType {
+  return { group, version, plural };
 }

@@ -1,8 +1,8 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { UpsyncOrigin } from "../sync/ownership/upsync-origin.ts";
 import type { Copy } from "../sync/sync-objects.ts";
+import type { UpsyncReason } from "./conditions.ts";
 import type { AcceptedDifference } from "./local-state.ts";
-import type { UpsyncReason } from "./reasons.ts";
 
 /** What a cluster has under a name. An object that merely was not seen is never `absent`. */
 export type UpsyncState =

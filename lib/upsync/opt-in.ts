@@ -3,7 +3,7 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { findCondition } from "../model/condition.ts";
 import type { Texts } from "../model/json.ts";
 import { isReservedNamespace } from "../sync/ownership/namespace-map.ts";
-import type { UpsyncReason } from "./reasons.ts";
+import type { UpsyncReason } from "./conditions.ts";
 
 /** One entry of `spec.upsync`. */
 export type UpsyncRule = NonNullable<ClusterRegistration["spec"]["upsync"]>[number];

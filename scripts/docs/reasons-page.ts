@@ -1,8 +1,8 @@
 import { eventReasons } from "../../lib/engine/event-reasons.ts";
 import { decisionReasons, orderedReasons, readyReasons, selectionReasons } from "../../lib/placement/reasons.ts";
-import { clusterReasons, clusterWarnings } from "../../lib/registration/reasons.ts";
+import { clusterReasons, clusterWarnings } from "../../lib/registration/conditions.ts";
 import { orphanReasons } from "../../lib/sync/orphans/decide.ts";
-import { upsyncReasons } from "../../lib/upsync/reasons.ts";
+import { upsyncReasons } from "../../lib/upsync/conditions.ts";
 
 /** Renders docs/reasons.md: the reasons of all conditions, decisions and Events. */
 export function reasonsPage(): string {

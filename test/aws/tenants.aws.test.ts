@@ -8,7 +8,7 @@ import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { managedTypes } from "../../lib/install/managed-object.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
 import { readEndpointUrls } from "../../lib/upstream/export/endpoints.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { type AwsClients, createAwsClients } from "./aws-clients.ts";
 import { callFunction } from "./call-function.ts";

@@ -5,7 +5,7 @@ import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { formatApiVersion } from "../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import type { Target } from "./clients/bench-client.ts";
 import { createObservedObjects } from "./observed-objects.ts";
 

@@ -4,7 +4,7 @@ import { SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { formatBody, messageGroupOf } from "../../lib/queue/work-message.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import type { AwsClients } from "../aws/aws-clients.ts";
 import type { AwsEndpoint } from "../aws/endpoint.ts";
 import { killFunctions } from "../aws/function-processes.ts";

@@ -10,7 +10,7 @@ import { exportWorkspace } from "../../lib/api/group.ts";
 import { bindExport, installExport } from "../../lib/install/bind.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { startKcp } from "../real/kcp.ts";
 import { bundle } from "./bundle.ts";
 import type { Target } from "./clients/bench-client.ts";

@@ -1,8 +1,8 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { WorkKey } from "../../lib/model/key.ts";
-import { done, requeueAfter } from "../../lib/model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../../lib/model/work-item.ts";
+import { done, requeueAfter } from "../../lib/model/work-item.ts";
 import { differenceOf } from "./work-queue-differences.ts";
 
 /** A queue under test, with its workers and its time in the test's hand. */

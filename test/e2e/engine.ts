@@ -5,7 +5,7 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { describe, expect, it } from "vitest";
 import { kinds } from "../../lib/api/kinds.ts";
 import { customResourceDefinition } from "../../lib/api/resource-schema.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { runRefused } from "./controller-process.ts";
 import { bothRegions, distinct, engineCases, versions } from "./engine-cases.ts";

@@ -8,7 +8,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
-import { credentialsSecretType } from "../../lib/api/names.ts";
+import { credentialsSecretType } from "../../lib/api/condition.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { events, secrets } from "../contract/resources.ts";
 import { aRegistration, registrations, startTenants, type Tenants } from "../lib/upstream/tenants.ts";

@@ -4,7 +4,7 @@ import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceAccounts } from "../../lib/api/export-access.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { eventuallyGone, namespaces, tokenOfNewAccount } from "../contract/resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { createQueues, startSqs } from "../support/sqs.ts";

@@ -4,10 +4,10 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
-import { credentialsSecretType } from "../../lib/api/names.ts";
+import { credentialsSecretType } from "../../lib/api/condition.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { eventually } from "../support/eventually.ts";
 
 const types = { cluster: reconciledTypes.ClusterRegistration, placement: reconciledTypes.WorkloadPlacement };

@@ -13,7 +13,7 @@ import { kinds } from "../../lib/api/kinds.ts";
 import { customResourceDefinition } from "../../lib/api/resource-schema.ts";
 import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { hubRecordAddress } from "../../lib/upstream/hub-record.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { unique } from "../contract/resources.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";

@@ -6,7 +6,7 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import { group } from "../../lib/api/group.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
-import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/watched-resources.ts";
 import { eventually } from "../support/eventually.ts";
 import type { ClusterName, E2eContext } from "./environment.ts";
 import { type Deployment, present, workTypes } from "./tenant-work.ts";

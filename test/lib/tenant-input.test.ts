@@ -22,7 +22,7 @@ import { parseSpec } from "../../lib/placement/parsed-spec.ts";
 import { parseUnmatched } from "../../lib/placement/status.ts";
 import { parseVersion } from "../../lib/placement/versions.ts";
 import { parseBody } from "../../lib/queue/work-message.ts";
-import { parseConditions } from "../../lib/sources/fields.ts";
+import { parseConditions } from "../../lib/sources/view.ts";
 import { controlAnnotations, controlsOf } from "../../lib/sync/control-annotations.ts";
 import { applyOverrides } from "../../lib/sync/desired/overrides/apply.ts";
 import { statusStrategyAnnotation, strategyOf } from "../../lib/sync/status/strategy.ts";
@@ -204,7 +204,7 @@ const exempt: Readonly<Record<string, string>> = {
   "lib/downstream/redacting-client.ts": "JSON.parse of a Status that was parsed from a response",
   "lib/install/account-token.ts": operator,
   "lib/lambda/emf-metrics.ts": "JSON.parse of labels that it has serialized itself",
-  "lib/model/short-hash.ts": "BigInt of a hash",
+  "lib/model/text.ts": "BigInt of a hash",
   "lib/model/version.ts": "the package contains it",
   "lib/observe/log.ts": operator,
   "lib/placement/what-if.ts": "an argument of the command line",

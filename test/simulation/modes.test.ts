@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { formatKey } from "../../lib/model/key.ts";
-import { requeueAfter } from "../../lib/model/next.ts";
+import { requeueAfter } from "../../lib/model/work-item.ts";
 import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
 import { placing, syncing } from "./kill-at-every-write.ts";
 import type { Mode } from "./mode.ts";

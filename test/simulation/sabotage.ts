@@ -1,8 +1,7 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Transport } from "@tmc/kube/transport/transport.ts";
-import type { Next } from "../../lib/model/next.ts";
-import type { WorkItem } from "../../lib/model/work-item.ts";
+import type { Next, WorkItem } from "../../lib/model/work-item.ts";
 import type { ShardConfig } from "../../lib/sources/shard.ts";
 
 /** Breaks the controller in one way, to see that the laws notice. */

@@ -2,7 +2,7 @@ import type { Collection, KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { credentialsSecretLabel } from "../../lib/api/names.ts";
+import { credentialsSecretLabel } from "../../lib/api/condition.ts";
 import { upsyncOriginAnnotation } from "../../lib/sync/ownership/upsync-origin.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { DesiredPlacement, DesiredRegistration } from "./desired-objects.ts";

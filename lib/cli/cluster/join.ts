@@ -8,8 +8,8 @@ import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
+import { credentialsSecretLabel } from "../../api/condition.ts";
 import { formatApiVersion } from "../../api/kind.ts";
-import { credentialsSecretLabel } from "../../api/names.ts";
 import { referenceTypes } from "../../api/workload-kinds.ts";
 import { decideRenewal, parseToken, requestToken, type WrittenKubeconfig } from "../../install/account-token.ts";
 import {

@@ -9,9 +9,10 @@ import { recordName } from "../../sync/ownership/record.ts";
 import { findGoverningPlacement, selectedTypes } from "../../sync/selection.ts";
 import type { Workload } from "../../sync/sync-objects.ts";
 import { namespaceResource } from "../../upstream/watched-resources.ts";
+import { UsageError } from "../cli-io.ts";
 import type { OpenWorkspace } from "../workspace.ts";
-import { isRecordOfType, type NamedType, typeOfRecord } from "./workload-argument.ts";
-import type { UnrecordedWorkload } from "./workload-list.ts";
+import { isRecordOfType, type NamedType, parseWorkloadType, typeOfRecord } from "./workload-argument.ts";
+import { listedWorkloads, type UnrecordedWorkload } from "./workload-list.ts";
 
 export type WorkloadFilter = Readonly<{
   /** @default all types that TMC syncs */
@@ -140,4 +141,31 @@ function placementFor(
 
 function isOfClaimedType({ apiVersion, kind }: Workload): boolean {
   return claimedWorkloads.some((each) => each.apiVersion === apiVersion && each.kind === kind);
+}
+
+/**
+ * Returns the workloads of a namespace in the form that completes the last word: `deploy/web` after `deploy/`, `web` after the
+ * word `deploy`, and otherwise `deployment.apps/web`.
+ */
+export async function workloadNames(
+  workspace: OpenWorkspace,
+  { namespace, words }: Readonly<{ namespace: string; words: readonly string[] }>,
+): Promise<readonly string[]> {
+  const [before = "", current = ""] = words.slice(-2);
+  const slash = current.indexOf("/");
+  const prefix = slash < 0 ? "" : current.slice(0, slash);
+  const type = typeNamed(slash < 0 ? before : prefix);
+  const { syncRecords, unrecorded } = await readWorkloads(workspace, { type, namespace, labelSelector: undefined });
+  const listed = listedWorkloads(syncRecords, { placements: new Map(), registrations: new Map() }, unrecorded);
+  if (type === undefined) return listed.map(({ title }) => title);
+  return listed.map(({ name }) => (slash < 0 ? name : `${prefix}/${name}`));
+}
+
+function typeNamed(word: string): NamedType | undefined {
+  try {
+    return parseWorkloadType(word);
+  } catch (error) {
+    if (error instanceof UsageError) return undefined;
+    throw error;
+  }
 }

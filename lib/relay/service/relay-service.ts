@@ -7,7 +7,7 @@ import type { HealthChecks } from "../../observe/health.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import { isMultiTenant, tenantRateOf } from "../../queue/tenant-rate-limit.ts";
-import { reconciledTypes } from "../../upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../upstream/watched-resources.ts";
 import {
   createDownstreamWatch,
   type DownstreamWatch,

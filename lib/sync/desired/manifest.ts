@@ -1,7 +1,7 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { textsOf } from "../../model/json.ts";
-import { shortHash } from "../../model/short-hash.ts";
+import { shortHash } from "../../model/text.ts";
 import { type Owner, ownershipMetadata } from "../ownership/owner.ts";
 import { lastWrittenHashAnnotation } from "../ownership/record.ts";
 import type { Manifest, Workload } from "../sync-objects.ts";

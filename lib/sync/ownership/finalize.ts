@@ -1,6 +1,6 @@
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
-import { done, type Next, requeueAfter } from "../../model/next.ts";
+import { done, type Next, requeueAfter } from "../../model/work-item.ts";
 import type { Pruned } from "../dependencies/prune.ts";
 import { referenceId } from "../dependencies/references.ts";
 import { type Observed, readCopy, type SyncTools } from "../observed.ts";

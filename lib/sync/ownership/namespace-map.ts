@@ -2,7 +2,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { accountNamespace } from "../../api/export-access.ts";
 import { group } from "../../api/group.ts";
 import { parseStringFields } from "../../model/json.ts";
-import { shortHash, shortHashLength } from "../../model/short-hash.ts";
+import { shortHash, shortHashLength } from "../../model/text.ts";
 import type { Manifest } from "../sync-objects.ts";
 import { syncedLabel, tenantLabelValue } from "./owner.ts";
 

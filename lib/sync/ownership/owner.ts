@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../../api/group.ts";
 import { apiGroupOf, parseStringFields, type Texts } from "../../model/json.ts";
-import { shortHash } from "../../model/short-hash.ts";
+import { shortHash } from "../../model/text.ts";
 import type { Locator } from "./namespace-map.ts";
 
 /** The upstream owner of a downstream object, and the registration by which it was written. */

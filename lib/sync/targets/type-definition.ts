@@ -2,7 +2,7 @@ import { byKey } from "@tmc/kube/compare.ts";
 import { isFields, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { TypeDefinition } from "../../api/workload-kinds.ts";
 import { parseStringFields } from "../../model/json.ts";
-import { shortHash } from "../../model/short-hash.ts";
+import { shortHash } from "../../model/text.ts";
 
 /** The annotation of a definition that TMC applied: for which control plane, the hash of its spec, and its creation time. */
 export const definitionAnnotation = "tmc.kcp.io/definition";

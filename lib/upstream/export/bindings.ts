@@ -1,6 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { ApiError, oneLine } from "@tmc/kube/errors.ts";
-import type { ObservedBinding, ReadBindings } from "../../registration/connected-apis.ts";
+import type { ObservedBinding, ReadBindings } from "../../registration/served-apis.ts";
 import { asUpstreamError } from "../hub-requests.ts";
 import { type ApiBinding, apiBindings, formatUnmetConditions } from "../kcp-types.ts";
 import { clientOf } from "../logical-cluster.ts";

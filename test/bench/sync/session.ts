@@ -4,7 +4,7 @@ import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { formatApiVersion } from "../../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
-import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/watched-resources.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { type ControllerProcess, startControllerProcess } from "../measure-engine.ts";
 import { openPlace, type Place, poolLabel } from "./place.ts";

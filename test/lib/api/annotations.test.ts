@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { userAnnotations } from "../../../lib/api/annotations.ts";
-import { credentialsSecretLabel } from "../../../lib/api/names.ts";
+import { credentialsSecretLabel } from "../../../lib/api/condition.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const names = Object.values(userAnnotations).map(({ name }) => name);

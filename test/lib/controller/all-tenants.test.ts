@@ -1,7 +1,7 @@
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
+import { credentialsSecretType } from "../../../lib/api/condition.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { credentialsSecretType } from "../../../lib/api/names.ts";
 import type { ControllerOptions } from "../../../lib/controller/parts.ts";
 import { createHealthChecks } from "../../../lib/observe/health.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";

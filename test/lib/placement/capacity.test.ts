@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import { requeueAfter } from "../../../lib/model/next.ts";
+import { requeueAfter } from "../../../lib/model/work-item.ts";
 import { capacityRecheckSeconds } from "../../../lib/placement/capacity.ts";
 import { ClusterLoad } from "../../../lib/placement/cluster-load.ts";
 import { decidePlacement } from "../../../lib/placement/decide.ts";

@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
-import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
+import { done, type Next, requeueAfter } from "../../../lib/model/work-item.ts";
 import type { ClusterDecision } from "../../../lib/placement/explain.ts";
 import type { ClusterFacts, ObservedPlacement } from "../../../lib/placement/observed.ts";
 import type { DecisionReason } from "../../../lib/placement/reasons.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { done, requeueAfter } from "../../../lib/model/next.ts";
+import { done, requeueAfter } from "../../../lib/model/work-item.ts";
 import { placementReconciler } from "../../../lib/placement/reconcile.ts";
 import { createPlacementWorld, maxPlacementsCountedEachTime } from "../../../lib/placement/world.ts";
 import { ago, aPlacement, aRegistration, now } from "../../support/placement-builders.ts";

@@ -3,7 +3,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
+import { done, type Next, requeueAfter } from "../../../lib/model/work-item.ts";
 import { createBatchRunner } from "../../../lib/queue/batch.ts";
 import { aRecord, aSendingQueue, type Sent } from "../lambda/batch-records.ts";
 

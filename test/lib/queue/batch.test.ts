@@ -3,8 +3,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import type { SQSEvent } from "aws-lambda";
 import { describe, expect, test } from "vitest";
-import { done, requeueAfter } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
+import { done, requeueAfter } from "../../../lib/model/work-item.ts";
 import {
   type BatchRecord,
   type BatchRunnerOptions,

@@ -1,7 +1,7 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { done } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/work-item.ts";
 import { type CpuShare, createCpuShare } from "../../../lib/queue/cpu-share.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
 

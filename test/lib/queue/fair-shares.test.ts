@@ -1,6 +1,6 @@
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { expect, test } from "vitest";
-import { done } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/work-item.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
 import { changesOfTenants, type Waits } from "../../support/changes-of-tenants.ts";
 

@@ -1,6 +1,6 @@
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, test } from "vitest";
-import { done } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/work-item.ts";
 import { type BatchRecord, type BatchRunner, createBatchRunner } from "../../../lib/queue/batch.ts";
 import { isolatingRunner } from "../../../lib/queue/isolate.ts";
 import type { DelayedItem } from "../../../lib/queue/sqs.ts";

@@ -4,7 +4,7 @@ import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
+import { done, type Next, requeueAfter } from "../../../lib/model/work-item.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
 import { ClientGoModel, type ModelResult } from "./client-go-model.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { connectedApis, type ObservedBinding } from "../../../lib/registration/connected-apis.ts";
 import { decideRegistration } from "../../../lib/registration/decide.ts";
 import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
+import { connectedApis, type ObservedBinding } from "../../../lib/registration/served-apis.ts";
 import { defaultRegistrationSettings as settings } from "../../../lib/registration/settings.ts";
 import { faultsOf } from "../api/validate.ts";
 import { aHealthyOutcome, aRegistration, aStatus } from "./registrations.ts";

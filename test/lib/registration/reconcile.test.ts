@@ -4,8 +4,7 @@ import type { ClusterRegistration } from "../../../lib/api/cluster-registration.
 import { findCondition } from "../../../lib/model/condition.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
-import type { Next } from "../../../lib/model/next.ts";
-import type { WorkReason } from "../../../lib/model/work-item.ts";
+import type { Next, WorkReason } from "../../../lib/model/work-item.ts";
 import type { ObservedWatches } from "../../../lib/registration/conditions.ts";
 import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import {

@@ -4,7 +4,7 @@ import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, expect, test, vi } from "vitest";
 import { type EndpointWatch, watchEndpoint } from "../../../lib/relay/endpoint-watch.ts";
 import { createChangeTracker } from "../../../lib/relay/event-to-key/change-tracker.ts";
-import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/watched-resources.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

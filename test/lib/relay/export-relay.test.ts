@@ -6,7 +6,7 @@ import type { RelayFailure } from "../../../lib/relay/listener.ts";
 import { projectTenantObject } from "../../../lib/relay/watch/projection.ts";
 import { createExportHub } from "../../../lib/upstream/export/hub.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
-import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/watched-resources.ts";
 import {
   aPlacement,
   aRegistration,

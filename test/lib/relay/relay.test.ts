@@ -3,7 +3,7 @@ import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { RelayFailure } from "../../../lib/relay/listener.ts";
 import { createRelay, type Relay, type RelayOptions } from "../../../lib/relay/relay.ts";
-import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/watched-resources.ts";
 import {
   aPlacement,
   aRegistration,

@@ -10,8 +10,7 @@ import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/rel
 import { newRecord, syncFinalizer } from "../../../lib/sync/ownership/record.ts";
 import { createExportHub } from "../../../lib/upstream/export/hub.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
-import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
-import { recordResource } from "../../../lib/upstream/watched-resources.ts";
+import { reconciledTypes, recordResource } from "../../../lib/upstream/watched-resources.ts";
 import { createWorkloadCache, type WorkloadCache } from "../../../lib/upstream/workload-cache.ts";
 import { withLastWrittenHash } from "../../../lib/upstream/workload-requests.ts";
 import { aDeployment } from "../../contract/workload-hub.ts";

@@ -7,8 +7,8 @@ import { offeredWorkloads, referenceTypes, type WorkloadType } from "../../../li
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { type ObjectKey, parseWorkloadKey } from "../../../lib/model/key.ts";
-import { done } from "../../../lib/model/next.ts";
 import type { WorkReason } from "../../../lib/model/work-item.ts";
+import { done } from "../../../lib/model/work-item.ts";
 import {
   confirmedOrphans,
   deleteOrphansAnnotation,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { requeueAfter } from "../../../lib/model/next.ts";
+import { requeueAfter } from "../../../lib/model/work-item.ts";
 import { holdId } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
 import { InMemoryWorld, Killed, replicasOf, startMs } from "../../support/in-memory-world.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { done } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/work-item.ts";
 import { decideRequeue, secondsToRequeue } from "../../../lib/sync/requeue.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
 import type { Copy, CopyRecord } from "../../../lib/sync/sync-objects.ts";

@@ -7,7 +7,7 @@ import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/rel
 import { createCachedWorkloadHub } from "../../../lib/upstream/cached-workload-hub.ts";
 import { createExportHub } from "../../../lib/upstream/export/hub.ts";
 import { createFreshWorkloadHub } from "../../../lib/upstream/fresh-workload-hub.ts";
-import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/watched-resources.ts";
 import { createWorkloadCache } from "../../../lib/upstream/workload-cache.ts";
 import { type WorkloadHubUnderTest, workloadHubContract } from "../../contract/workload-hub.ts";
 import { startTenants } from "./tenants.ts";

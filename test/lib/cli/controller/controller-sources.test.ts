@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { waitUntil } from "../../../../lib/install/wait.ts";
 import { findCondition } from "../../../../lib/model/condition.ts";
-import { parseConditions } from "../../../../lib/sources/fields.ts";
 import { syncTargets } from "../../../../lib/sources/source-kinds.ts";
+import { parseConditions } from "../../../../lib/sources/view.ts";
 import { crds, eventuallyOk } from "../../../contract/resources.ts";
 import { syncTargetDefinition } from "../../sources/definitions.ts";
 import { startTestWorkspace, type TestWorkspace, tmc } from "../support.ts";
