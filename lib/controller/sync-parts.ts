@@ -89,9 +89,6 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       // The next resync enqueues them again.
       .catch((error: unknown) => log.warn("queue rejected keys", { keys: keys.length, error }));
   };
-  // The watch of a cluster delivers the copies of every shard.
-  const enqueueOwn = (keys: readonly WorkKey[]): Promise<void> =>
-    enqueue(isInShard === undefined ? keys : keys.filter(isInShard));
   const copies = createCopyWatches({
     hubId: settings.hubId,
     clientFor: clients.clientFor,
@@ -99,9 +96,10 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     clock,
     random,
     relistSeconds,
-    onChanged: (key) => void enqueueOwn([key]),
+    // Of any shard: the shard of the workload may not watch this cluster, and a copy that no record names must be found.
+    onChanged: (key) => void enqueue([key]),
     onDependencyChanged: ({ registration: { logicalCluster }, ...dependency }) =>
-      void enqueueOwn(cache.referrers({ logicalCluster, ...dependency })),
+      void enqueue(cache.referrers({ logicalCluster, ...dependency })),
     onFailure: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", {
         logicalCluster,
