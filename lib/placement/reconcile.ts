@@ -122,6 +122,9 @@ type WorkloadStates = Readonly<{
   notification: Notification;
 }>;
 
+/** By then a workload that was notified has its sync record. */
+const selectionRecheckSeconds = 30;
+
 /** Adds the states of the placed workloads to the status, or that there are none. */
 async function withWorkloadStates(
   { workloads }: PlacementWorld,
@@ -136,7 +139,11 @@ async function withWorkloadStates(
   // A workload that is notified now gets its sync record after that.
   const governsNone = syncRecords.length === 0 && !notification.hasAffected && !hasInvalidSelector(status);
   const decided = withSelectionCondition(placement, status, { governsNone, nowMs });
-  return selectsNone ? { status: decided } : withPlacedWorkloads({ before, status: decided, syncRecords, nowMs });
+  if (selectsNone) return { status: decided };
+  const placed = withPlacedWorkloads({ before, status: decided, syncRecords, nowMs });
+  // Another placement may govern what is notified now; then no sync record enqueues this one.
+  const isUnsure = syncRecords.length === 0 && notification.hasAffected;
+  return isUnsure ? { requeueSeconds: selectionRecheckSeconds, ...placed } : placed;
 }
 
 /** What an invalid selector would select is unknown. */

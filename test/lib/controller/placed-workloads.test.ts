@@ -128,4 +128,17 @@ describe("status.placedWorkloads of a placement", () => {
     await pass(40_000);
     expect(await selectionOf("shop")).toMatchObject({ reason: "NothingSelected" });
   });
+
+  test("a placement of whose workloads another placement governs each says so before the next resync", async () => {
+    const stage = await running();
+    const { client, pass } = stage;
+    await client.create(placements, aPlacement("shop", { workloadSelector: { namespaces: ["shop"] } }));
+    await stage.settled({ settings: { resyncSeconds: 3_600 } });
+    await client.create({ type: services, namespace: "shop" }, aService("web"));
+    await pass(5_000);
+    await client.create(placements, aPlacement("second", { workloadSelector: { namespaces: ["shop"] } }));
+    await pass(60_000);
+    const { conditions } = (await statusOf(stage, "second")) ?? {};
+    expect(conditions?.find(({ type }) => type === "WorkloadsSelected")).toMatchObject({ reason: "NothingSelected" });
+  });
 });
