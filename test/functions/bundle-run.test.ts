@@ -178,6 +178,6 @@ test("the bundled functions make a cluster Ready, decide its placement, sync a w
     placements: { total: 1 },
     queues: { deadLetters: { visible: 0 } },
   });
-  // Three resyncs, the requeue of the workload that is not ready, and the placement, which reports it; delays may have expired.
-  expect(health.queues.delay.visible + health.queues.delay.delayed).toBe(5);
+  // Three resyncs, the requeues of the workload that is not ready and of the placement that has just notified it, and the placement, which reports it; delays may have expired.
+  expect(health.queues.delay.visible + health.queues.delay.delayed).toBe(6);
 });
