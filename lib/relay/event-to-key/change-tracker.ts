@@ -1,8 +1,6 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { objectId } from "@tmc/kube/informer/object-store.ts";
 import { valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { referenceTypes, typeId } from "../../api/workload-kinds.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../../model/key.ts";
 import type { WorkItem, WorkQueue } from "../../model/work-item.ts";
 import type { TenantRate } from "../../queue/tenant-rate-limit.ts";
@@ -194,7 +192,7 @@ function observe(
 ): WorkItem[] {
   const { name = "" } = object.metadata;
   const { logicalCluster, restores } = tenant;
-  if (kind === "ClusterRegistration") referToSecret(tenant, name, secretReferenceOf(object));
+  if (kind === "ClusterRegistration") tenant.secrets.refer({ logicalCluster, name }, secretReferenceOf(object));
   else tenant.workloads?.applyPlacement(name, object);
   const fingerprint = fingerprintOf(object);
   const before = tenant.seen[kind].get(name);
@@ -208,13 +206,6 @@ function observe(
   const isRequested = before !== undefined && requestedAt !== undefined && before.requestedAt !== requestedAt;
   tenant.seen[kind].set(name, { fingerprint, requestedAt: requestedAt ?? before?.requestedAt, version });
   return [{ key: { logicalCluster, kind, name }, reason: isRequested ? "on-demand" : "changed", resourceVersion }];
-}
-
-function referToSecret(tenant: Tenant, name: string, reference: CredentialsSecretRef | undefined): void {
-  const { logicalCluster, secrets, workloads } = tenant;
-  const id = reference && objectId({ metadata: reference });
-  const lastVersion = id === undefined ? undefined : workloads?.versionOf(typeId(referenceTypes.Secret), id);
-  secrets.refer({ logicalCluster, name }, reference, lastVersion);
 }
 
 /** Forgets an object and returns the items to send. The version is known if a watch reported the deletion. */

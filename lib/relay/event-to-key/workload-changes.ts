@@ -39,8 +39,6 @@ export interface WorkloadChanges {
   readonly resources: ReadonlyMap<TypeId, WatchedResource>;
   /** The version that identifies a change in the queue (`RestoreDetector`). */
   messageVersion(resourceVersion: string | undefined): string | undefined;
-  /** The last version of an object; undefined if the object is not known, or its version has no order. */
-  versionOf(type: TypeId, id: string): string | undefined;
   /** The ids of the known objects of a resource. */
   ids(resource: WatchedResource): Iterable<string>;
   /** Whether a complete list shows that the server was restored from a backup. */
@@ -100,22 +98,17 @@ function createSeenObjects(types: readonly WorkloadType[]) {
     const entry = resource && seen.get(resource.id)?.get(name.slice(slash + 1));
     return entry && { role: resource.role, entry };
   };
-  const versionOf: WorkloadChanges["versionOf"] = (type, id) => {
-    const version = seen.get(type)?.get(id)?.version ?? 0;
-    return version === 0 ? undefined : String(version);
-  };
-  return { resources, seen, references, namedKinds, isWorkload, workloads, find, versionOf };
-}
-
-/** After a restore, an object with another version than before has changed, whatever its fingerprint says. */
-function isOtherState({ metadata }: KubeObject, before: Seen | undefined, isRestored = false): boolean {
-  return isRestored && before?.version !== versionNumber(metadata.resourceVersion);
+  return { resources, seen, references, namedKinds, isWorkload, workloads, find };
 }
 
 /** Creates an empty memory for these types of workloads. */
 export function createWorkloadChanges(types: readonly WorkloadType[]): WorkloadChanges {
-  const { resources, seen, references, namedKinds, isWorkload, workloads, find, versionOf } = createSeenObjects(types);
+  const { resources, seen, references, namedKinds, isWorkload, workloads, find } = createSeenObjects(types);
   const restores = createRestoreDetector();
+  /** After a restore, an object with another version than before has changed, whatever its fingerprint says. */
+  const isOtherState = ({ metadata }: KubeObject, before: Seen | undefined, isRestored = false): boolean =>
+    isRestored && before?.version !== versionNumber(metadata.resourceVersion);
+
   /** The object itself if it is a workload, and the workloads that refer to it. */
   const affectedBy = (
     resource: WatchedResource,
@@ -186,7 +179,6 @@ export function createWorkloadChanges(types: readonly WorkloadType[]): WorkloadC
 
   return {
     resources,
-    versionOf,
     ids: ({ id }) => seen.get(id)?.keys() ?? [],
     messageVersion: restores.messageVersion,
     isRestored: ({ id }, objects, resourceVersion) =>

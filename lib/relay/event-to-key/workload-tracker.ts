@@ -6,7 +6,7 @@ import { coalesce, type WorkItem } from "../../model/work-item.ts";
 import type { WatchedResource } from "../../upstream/watched-resources.ts";
 import type { WorkloadCache } from "../../upstream/workload-cache.ts";
 import type { ResourceTracker } from "../watch/shared-informers.ts";
-import { type AffectedWorkloads, createWorkloadChanges, type WorkloadChanges } from "./workload-changes.ts";
+import { type AffectedWorkloads, createWorkloadChanges } from "./workload-changes.ts";
 
 /** What a relay needs to watch workloads too. */
 export type RelayedWorkloads = Readonly<{
@@ -34,7 +34,7 @@ export type WorkloadTrackerOptions = Pick<RelayedWorkloads, "types" | "cache"> &
  * ones. The only exception are workloads that TMC has not begun with. They do not wait for the list of sync records, because
  * their reconcile reads its own record from the server.
  */
-export interface WorkloadTracker extends Required<ResourceTracker<TypeId>>, Pick<WorkloadChanges, "versionOf"> {
+export interface WorkloadTracker extends Required<ResourceTracker<TypeId>> {
   /** Whether everything that sync depends on has been listed once. */
   readonly isListed: boolean;
   /** Both of our kinds have been listed. */
@@ -106,7 +106,6 @@ export function createWorkloadTracker(options: WorkloadTrackerOptions): Workload
     get isListed() {
       return listed.size === resources.size;
     },
-    versionOf: changes.versionOf,
     listed: (id, objects, resourceVersion) => {
       const resource = find(id);
       if (resource === undefined) return;

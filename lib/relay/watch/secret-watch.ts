@@ -14,11 +14,8 @@ export type Referrer = Readonly<{ logicalCluster: string; name: string }>;
 
 /** Watches the secrets that registrations refer to, each in its own logical cluster. It reads metadata, never the data. */
 export interface SecretWatch {
-  /**
-   * Sets the secret that a registration refers to. The informer runs while any registration refers to a secret. The last
-   * known version is that of the informer that feeds this watch, if it knows the secret: a list with the same version shows no change.
-   */
-  refer(registration: Referrer, reference: CredentialsSecretRef | undefined, lastVersion?: string): void;
+  /** Sets the secret that a registration refers to. The informer runs while any registration refers to a secret. */
+  refer(registration: Referrer, reference: CredentialsSecretRef | undefined): void;
   /** Drops the references of all registrations of a logical cluster. */
   release(logicalCluster: string): void;
   /** The registrations of a logical cluster that refer to a secret. */
@@ -64,7 +61,7 @@ export function createSecretWatch(options: SecretWatchOptions): SecretTracker {
   /**
    * The version to assume for a secret that was never listed. The informer's own list begins after the reference was
    * set, so its referrer has read the secret since. A list of another informer may be older than the reference: there,
-   * a secret that the informer does not know counts as absent, and its appearance as a change.
+   * the secret counts as absent, and its appearance as a change.
    */
   const unlisted = client === undefined ? absent : undefined;
 
@@ -120,7 +117,7 @@ export function createSecretWatch(options: SecretWatchOptions): SecretTracker {
     }
   };
 
-  const refer: SecretWatch["refer"] = (registration, reference, lastVersion) => {
+  const refer = (registration: Referrer, reference: CredentialsSecretRef | undefined): void => {
     const { logicalCluster, name } = registration;
     const secret = reference === undefined ? undefined : secretId(logicalCluster, reference);
     const own = references.get(logicalCluster);
@@ -134,7 +131,6 @@ export function createSecretWatch(options: SecretWatchOptions): SecretTracker {
       references.set(logicalCluster, (own ?? new Map<string, string>()).set(name, secret));
       const referrers = referrersOf.get(secret) ?? new Map<string, Referrer>();
       referrersOf.set(secret, referrers.set(`${logicalCluster}/${name}`, registration));
-      if (lastVersion !== undefined && !versions.has(secret)) versions.set(secret, lastVersion);
     }
     if (references.size === 0) void stop();
     else if (informer === undefined) start();

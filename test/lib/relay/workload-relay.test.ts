@@ -568,29 +568,4 @@ describe("number of watches", () => {
     await client.delete({ ...core("secrets", "shop"), name: "kubeconfig" });
     await soon(() => expect(sent).toEqual(["0 east", "0 east", "0 east"]));
   });
-
-  test.each(forms)(
-    "a later list of secrets in a %s relay enqueues no registration whose secret is as before",
-    async (form) => {
-      const tenants = await someTenants();
-      const client = tenants.at(tenants.clusters[0] ?? "");
-      await client.create(core("namespaces"), namespace("shop"));
-      await client.create(core("secrets", "shop"), plain("Secret", "kubeconfig"));
-      const { relay, sent, clock } = aRelay(form, tenants, { relistSeconds: 100 });
-      await relay.whenListed();
-      const secretRef = { namespace: "shop", name: "kubeconfig" };
-      await client.create(registrations, aRegistration("east", { credentials: { secretRef } }));
-      await soon(() => expect(sent).toEqual(["0 east"]));
-      const requests = { match: { resource: "secrets" }, effect: { kind: "delay", ms: 0 } } as const;
-      const [lists, watches] = (["list", "watch"] as const).map((verb) =>
-        tenants.kcp.faults.inject({ ...requests, match: { ...requests.match, verb } }),
-      );
-      clock.advance(120_000);
-      // The watch begins after the list was read.
-      await soon(() => expect([lists?.hits, watches?.hits]).toEqual([1, 1]));
-      await client.create(registrations, aRegistration("west"));
-      await soon(() => expect(sent).toContain("0 west"));
-      expect(sent).toEqual(["0 east", "0 west"]);
-    },
-  );
 });

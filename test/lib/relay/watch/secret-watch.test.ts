@@ -43,30 +43,6 @@ describe("a secret watch that another informer feeds", () => {
     expect(reported).toEqual(["east"]);
   });
 
-  it("does not report a listed secret that has the version that was known when its registration appeared", () => {
-    secrets.feed.listed([aSecret("5")]);
-    secrets.refer(registration, reference, "5");
-    secrets.feed.listed([aSecret("5")]);
-    expect(reported).toEqual([]);
-  });
-
-  it("reports a secret that only a list shows to have changed or gone since its registration appeared", () => {
-    secrets.refer(registration, reference, "5");
-    secrets.feed.listed([aSecret("6")]);
-    expect(reported).toEqual(["east"]);
-    secrets.refer({ ...registration, name: "west" }, { ...reference, name: "other" }, "5");
-    secrets.feed.listed([aSecret("6")]);
-    expect(reported).toEqual(["east", "west"]);
-  });
-
-  it("keeps the version that it has when another registration refers to the same secret", () => {
-    secrets.refer(registration, reference, "5");
-    secrets.feed.changed(aSecret("6"));
-    secrets.refer({ ...registration, name: "west" }, reference, "5");
-    secrets.feed.listed([aSecret("6")]);
-    expect(reported).toEqual(["east"]);
-  });
-
   it("does not report a secret that never existed", () => {
     secrets.refer(registration, reference);
     secrets.feed.listed([]);
