@@ -102,7 +102,7 @@ export const userAnnotations = {
   deleteOrphans: {
     name: `${group}/delete-orphaned-copies`,
     on: "ClusterRegistration",
-    values: "written by `tmc cluster orphans`",
+    values: "written by `tmc orphans --delete`",
     meaning: "Confirms that the orphaned copies of the cluster may be deleted.",
   },
   acceptIdentity: {
